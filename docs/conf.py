@@ -1,4 +1,6 @@
-"""How Sphinx reads these pages: Markdown, built strictly, with every name that is mentioned looked up."""
+"""How Sphinx reads these pages: Markdown, built strictly, with every name that is mentioned looked
+up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``python -m jsproto`` is the command ``jsproto``. It stands in `jsproto_cli`, above the pure floors, which are loaded without it."""
+"""``python -m jsproto`` is the command ``jsproto``. It stands in `jsproto_cli`, above the pure
+floors, which are loaded without it.
+"""
 
 from __future__ import annotations
 

@@ -1,20 +1,26 @@
-"""What every adapter shares and no adapter should write twice: who waits for what, and what is to be done now.
+"""What every adapter shares and no adapter should write twice: who waits for what, and what is to
+be done now.
 
-Theory. An adapter can do three things: move bytes, wait, and read a clock. The connection says what happened in one
-stream of events. Between the two stands the driver, still pure, which sorts the events (`collect`) into
+Theory. An adapter can do three things: move bytes, wait, and read a clock. The connection says what
+happened in one stream of events. Between the two stands the driver, still pure, which sorts the
+events (`collect`) into
 
 - ``orders`` for the transport: dial, upgrade, authenticate, hang up, to be obeyed in order;
 - ``woken``: the waiters that may look again, in order;
-- what people want to hear of, for each `Listener`: connected, disconnected, lame duck, notices, closed.
+- what people want to hear of, for each `Listener`: connected, disconnected, lame duck, notices,
+  closed.
 
-A waiter is an opaque token of the adapter: a future, an event, a flag. It waits in one of three places: at the `WaitSlot`
-of a conversation (one taker and one putter, a second is `BusyConversation`), at a `Listener`, or at the connection as a
-whole (``wait``: for room in the outbound buffer, for the first link, for the end). Being woken means "look again",
-nothing more, so a wake-up too many is harmless and a waiter that was given up in the meantime can be skipped.
+A waiter is an opaque token of the adapter: a future, an event, a flag. It waits in one of three
+places: at the `WaitSlot` of a conversation (one taker and one putter, a second is
+`BusyConversation`), at a `Listener`, or at the connection as a whole (``wait``: for room in the
+outbound buffer, for the first link, for the end). Being woken means "look again", nothing more, so
+a wake-up too many is harmless and a waiter that was given up in the meantime can be skipped.
 
-A waiter keeps its place until it leaves: the place is what tells a second one that somebody is there already.
+A waiter keeps its place until it leaves: the place is what tells a second one that somebody is
+there already.
 
-The uncoloured verbs `take`, `take_all` and `put` are those of the connection with that one check before them.
+The uncoloured verbs `take`, `take_all` and `put` are those of the connection with that one check
+before them.
 """
 
 from __future__ import annotations
@@ -56,7 +62,8 @@ Order: TypeAlias = Dial | Upgrade | Authenticate | HangUp
 #: What people want to hear of.
 Told: TypeAlias = Connected | Disconnected | LameDuck | Notice | Closed
 
-#: For inputs that do nothing with the time: an earlier moment counts as the last one that the connection knows.
+#: For inputs that do nothing with the time: an earlier moment counts as the last one that the
+#: connection knows.
 ANY_TIME: Final = float("-inf")
 #: A listener that does not listen keeps so many events; older ones are dropped and counted.
 MAX_UNHEARD: Final = 1024
@@ -67,7 +74,8 @@ class WaitSlot:
     """Where one taker and one putter of a conversation wait; it lies in ``conversation.context``.
 
     Attributes:
-        client: the adapter's client that opened the conversation; a message finds its way to it through here.
+        client: the adapter's client that opened the conversation; a message finds its way to it
+            through here.
         taker: who waits for an item.
         putter: who waits for room.
         watchers: who waits for the next `Stage`; there may be any number.
@@ -127,7 +135,9 @@ class Listener:
             BusyConversation: somebody waits for it already.
         """
         if self.waiter is not None:
-            raise BusyConversation("expected one reader of these events at a time, another one waits already")
+            raise BusyConversation(
+                "expected one reader of these events at a time, another one waits already"
+            )
         if self._told:
             return self._told.popleft()
         return ENDED if self.ended else NEED_DATA
@@ -232,7 +242,9 @@ class Driver:
         return True
 
     def watch(self, conversation: Conversation[T], until: Stage) -> bool:
-        """Whether a conversation has not come to a stage yet; the ``watchers`` of its seat are then woken with its next one."""
+        """Whether a conversation has not come to a stage yet; the ``watchers`` of its seat are then
+        woken with its next one.
+        """
         seat_of(conversation)
         stage = conversation.stage
         if stage in {until, Stage.ENDED}:
@@ -243,7 +255,9 @@ class Driver:
     # ------------------------------------------------------------------ waiting for the connection as a whole
 
     def wait(self, waiter: Waiter) -> None:
-        """Wake ``waiter`` when a link is up for the first time, when there is room again, and at the end."""
+        """Wake ``waiter`` when a link is up for the first time, when there is room again, and at
+        the end.
+        """
         self._waiting[waiter] = None
 
     def leave(self, waiter: Waiter) -> None:
@@ -324,14 +338,18 @@ def seat_of(conversation: Conversation[T]) -> WaitSlot:
     """
     seat = conversation.context
     if not isinstance(seat, WaitSlot):
-        raise ConversationClosed(f"expected {type(conversation).__name__} to be opened before it is used")
+        raise ConversationClosed(
+            f"expected {type(conversation).__name__} to be opened before it is used"
+        )
     return seat
 
 
 def no_conversation(given: object) -> InvalidConfig:
     """The error for something that a user gave where a conversation belongs."""
     seen = f"the text {shorten(given)}" if isinstance(given, str) else type(given).__name__
-    return InvalidConfig(f"expected a conversation, as consumer.consume() or a subscription, got {seen}")
+    return InvalidConfig(
+        f"expected a conversation, as consumer.consume() or a subscription, got {seen}"
+    )
 
 
 def busy(verb: str, conversation: Conversation[T]) -> BusyConversation:

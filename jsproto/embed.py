@@ -1,23 +1,28 @@
-"""One conversation inside a connection that is not ours: any machine of this package, in any client, in any framework.
+"""One conversation inside a connection that is not ours: any machine of this package, in any
+client, in any framework.
 
-Theory. A conversation needs little of a connection: interest in an inbox, messages sent, a word when the link is lost or
-back, and the answer to a PING. `Embedded` keeps the books of that on one side, whoever has a NATS client keeps its ways on
-the other, and between the two lie a few facts and a short list of commands.
+Theory. A conversation needs little of a connection: interest in an inbox, messages sent, a word
+when the link is lost or back, and the answer to a PING. `Embedded` keeps the books of that on one
+side, whoever has a NATS client keeps its ways on the other, and between the two lie a few facts and
+a short list of commands.
 
     told to it       `delivered`, `fenced`, `link_down`, `link_up`
     asked of it      `commands`, `notices`
-    everything else  is the conversation's own: take, offered, told, closed, ticked; deadline, ended, finished
+    everything else  is the conversation's own: take, offered, told, closed, ticked; deadline,
+    ended, finished
 
-After each call the commands are done in order, and `deadline` is looked at again: that is the whole loop.
+After each call the commands are done in order, and `deadline` is looked at again: that is the whole
+loop.
 
 What the client has to keep:
 
-- What comes for a `Sub` is told with the sid of that `Sub`; for an `Unsub`, what had come before is told too, as far as
-  the client can. (What is lost here comes again after ``ack_wait``.)
-- Interest dies with the link. A client that restores its subscriptions by itself gives up ours when it tells `link_down`:
-  the server may still hold pulls of the lost link, and would serve them to the old inbox.
-- A `Fence` is a PING: `fenced` is told when its PONG is here and everything that came before it was told. One that the
-  link swallowed needs no word.
+- What comes for a `Sub` is told with the sid of that `Sub`; for an `Unsub`, what had come before is
+  told too, as far as the client can. (What is lost here comes again after ``ack_wait``.)
+- Interest dies with the link. A client that restores its subscriptions by itself gives up ours when
+  it tells `link_down`: the server may still hold pulls of the lost link, and would serve them to
+  the old inbox.
+- A `Fence` is a PING: `fenced` is told when its PONG is here and everything that came before it was
+  told. One that the link swallowed needs no word.
 
 Acks belong to the user and not to a link, so they take no part in this: see `acknowledgement`.
 """
@@ -60,7 +65,9 @@ _ONE_LINE: Final = str.maketrans("\r\n", "  ")
 @final
 @frozen
 class Fence:
-    """Find out when the server has worked off everything before: send a PING, and tell `Embedded.fenced` of its PONG."""
+    """Find out when the server has worked off everything before: send a PING, and tell
+    `Embedded.fenced` of its PONG.
+    """
 
     token: int
 
@@ -74,7 +81,8 @@ class Embedded(Generic[T]):
 
     Args:
         conversation: a new one; it is opened here.
-        inbox: a subject of the client's own, never used before; everything that is asked for comes below it.
+        inbox: a subject of the client's own, never used before; everything that is asked for comes
+            below it.
         now: seconds of the clock that all other inputs use.
         up: whether the client has a link.
 
@@ -89,7 +97,9 @@ class Embedded(Generic[T]):
 
     __slots__ = ("_mux", "_muxed", "_port", "conversation")
 
-    def __init__(self, conversation: Conversation[T], *, inbox: str, now: float, up: bool = True) -> None:
+    def __init__(
+        self, conversation: Conversation[T], *, inbox: str, now: float, up: bool = True
+    ) -> None:
         publish_subject(inbox)
         if conversation.port.number:
             raise ConversationClosed("expected a new conversation, this one was opened before")
@@ -146,7 +156,9 @@ class Embedded(Generic[T]):
     # ------------------------------------------------------------------ what it wants
 
     def commands(self) -> list[Order]:
-        """What is to be done now, in order; each once. While the link is down there is nothing to do."""
+        """What is to be done now, in order; each once. While the link is down there is nothing to
+        do.
+        """
         port = self._port
         stated, port.commands = port.commands, []
         if not port.up:
@@ -158,7 +170,11 @@ class Embedded(Generic[T]):
             if isinstance(command, Ping):
                 orders.append(Fence(next(tokens)))
                 continue
-            if isinstance(command, Publish) and command.reply.startswith(self._mux) and not self._muxed:
+            if (
+                isinstance(command, Publish)
+                and command.reply.startswith(self._mux)
+                and not self._muxed
+            ):
                 self._muxed = True
                 orders.append(Sub(f"{self._mux}*.*", MUX_SID))
             orders.append(command)
@@ -174,17 +190,20 @@ class Embedded(Generic[T]):
 
 
 def acknowledgement(message: JsMessage, verb: Verb = ACK) -> Publish | None:
-    """What the client sends to say ``verb`` for a message; ``None`` if it may not be said (any more).
+    """What the client sends to say ``verb`` for a message; ``None`` if it may not be said (any
+    more).
 
-    The message counts as settled from now on. If the client could not send it, ``message.told(AckFact.UNSENT)`` opens
-    the message again.
+    The message counts as settled from now on. If the client could not send it,
+    ``message.told(AckFact.UNSENT)`` opens the message again.
 
     Raises:
         LocalProtocolError: `jsproto.Next`, which is also a pull.
     """
     said: list[bytes] = []
     return (
-        Publish(message.reply, verb.payload()) if Settlement(message, verb).settle_by(said.append) else None
+        Publish(message.reply, verb.payload())
+        if Settlement(message, verb).settle_by(said.append)
+        else None
     )
 
 
@@ -193,7 +212,8 @@ def header_block(
 ) -> bytes | None:
     """A header block from what a client has made of it; ``None`` if there is nothing in it.
 
-    Nothing is checked but that a line stays a line: the reader of a block judges it (`jsproto.wire.headers`).
+    Nothing is checked but that a line stays a line: the reader of a block judges it
+    (`jsproto.wire.headers`).
 
     Args:
         headers: each name with its value or values.

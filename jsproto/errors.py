@@ -1,6 +1,7 @@
 """One tree of errors, ordered by culprit.
 
-The first question of whoever catches an error is "whose fault is it?", so that is how the tree branches:
+The first question of whoever catches an error is "whose fault is it?", so that is how the tree
+branches:
 
     JsprotoError
     ├── LocalProtocolError      the caller: nothing was sent, nothing changed
@@ -8,12 +9,11 @@ The first question of whoever catches an error is "whose fault is it?", so that 
     │   ├── InvalidCredentials  CredentialsUnavailable
     │   ├── InvalidContext (an InvalidConfig)  ContextUnavailable
     │   └── ConversationClosed  OutboundFull  WindowFull  BusyConversation
-    ├── RemoteProtocolError     the peer: broke the grammar of the line, or answered what nobody can understand
-    │   └── InvalidResponse
-    ├── LinkError               the road between: also a ConnectionError
-    │   ├── ConnectionLost  ConnectionClosed  ConnectFailed  StaleConnection  TlsFailed  TlsUnavailable
-    │   └── WebSocketFailed
-    └── ServerError             the server: understood us and says no
+    ├── RemoteProtocolError     the peer: broke the grammar of the line, or answered what nobody can
+    understand │   └── InvalidResponse ├── LinkError               the road between: also a
+    ConnectionError │   ├── ConnectionLost  ConnectionClosed  ConnectFailed  StaleConnection
+    TlsFailed  TlsUnavailable │   └── WebSocketFailed └── ServerError             the server:
+    understood us and says no
         ├── AuthorizationFailed
         ├── PermissionViolation
         │   └── SubscriptionLimit
@@ -23,7 +23,8 @@ The first question of whoever catches an error is "whose fault is it?", so that 
         └── StatusError         a status frame that ended an operation
             └── ConsumerDeleted  ConsumerIsPush  BadRequest  LimitExceeded  MessageTooLarge ...
 
-A message says what was expected and what was seen, shortened; never a credential and never a whole payload.
+A message says what was expected and what was seen, shortened; never a credential and never a whole
+payload.
 """
 
 from __future__ import annotations
@@ -41,12 +42,16 @@ def shorten(seen: object, limit: int = _SHOWN) -> str:
 
 
 def cut(text: str, limit: int = _TOLD) -> str:
-    """A text of the peer as it stands, cut to ``limit`` characters: how long it is was the peer's choice."""
+    """A text of the peer as it stands, cut to ``limit`` characters: how long it is was the peer's
+    choice.
+    """
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 class JsprotoError(Exception):
-    """Root of everything that jsproto raises on purpose. All of them can be pickled and copied, whatever they carry."""
+    """Root of everything that jsproto raises on purpose. All of them can be pickled and copied,
+    whatever they carry.
+    """
 
     def __reduce__(self) -> tuple[object, ...]:
         return (revived, (type(self), self.args, dict(self.__dict__)))
@@ -66,7 +71,9 @@ def revived(
 
 
 class LocalProtocolError(JsprotoError):
-    """The caller asked for something that is not allowed here; nothing was sent and nothing changed."""
+    """The caller asked for something that is not allowed here; nothing was sent and nothing
+    changed.
+    """
 
 
 class InvalidSubject(LocalProtocolError, ValueError):
@@ -82,19 +89,27 @@ class InvalidConfig(LocalProtocolError, ValueError):
 
 
 class InvalidCredentials(LocalProtocolError, ValueError):
-    """A key, a seed, a JWT or a creds text that is damaged or of the wrong kind. The message holds nothing of it."""
+    """A key, a seed, a JWT or a creds text that is damaged or of the wrong kind. The message holds
+    nothing of it.
+    """
 
 
 class CredentialsUnavailable(LocalProtocolError):
-    """Credentials could not be had: a file that cannot be read, its path is named, or nothing installed that signs."""
+    """Credentials could not be had: a file that cannot be read, its path is named, or nothing
+    installed that signs.
+    """
 
 
 class InvalidContext(InvalidConfig):
-    """A nats context (ADR-21) that is damaged or cannot work, or a name that none can have. The message holds no secret."""
+    """A nats context (ADR-21) that is damaged or cannot work, or a name that none can have. The
+    message holds no secret.
+    """
 
 
 class ContextUnavailable(LocalProtocolError):
-    """A nats context could not be had: there is none of this name, none is selected, or what it refers to is not there."""
+    """A nats context could not be had: there is none of this name, none is selected, or what it
+    refers to is not there.
+    """
 
 
 class PayloadTooLarge(LocalProtocolError, ValueError):
@@ -104,7 +119,8 @@ class PayloadTooLarge(LocalProtocolError, ValueError):
 class ConversationClosed(LocalProtocolError):
     """A verb was used on a conversation or connection that is not open (any more).
 
-    If it did not end because the user wished so, its text says why, and ``__cause__`` is the error that ended it.
+    If it did not end because the user wished so, its text says why, and ``__cause__`` is the error
+    that ended it.
     """
 
     def __init__(self, message: str, reason: JsprotoError | None = None) -> None:
@@ -118,11 +134,14 @@ class BusyConversation(LocalProtocolError):
 
 
 class OutboundFull(LocalProtocolError):
-    """The command was not written: the outbound buffer is above its limit. What it settles is open again."""
+    """The command was not written: the outbound buffer is above its limit. What it settles is open
+    again.
+    """
 
 
 class WindowFull(LocalProtocolError):
-    """A publish window had no room for its ``stall_wait``; the message was not sent, what is under way stays so.
+    """A publish window had no room for its ``stall_wait``; the message was not sent, what is under
+    way stays so.
 
     Attributes:
         pending: messages under way.
@@ -130,7 +149,9 @@ class WindowFull(LocalProtocolError):
         waited: seconds since the first offer that was refused.
     """
 
-    def __init__(self, message: str, pending: int = 0, pending_bytes: int = 0, waited: float = 0.0) -> None:
+    def __init__(
+        self, message: str, pending: int = 0, pending_bytes: int = 0, waited: float = 0.0
+    ) -> None:
         super().__init__(message)
         self.pending = pending
         self.pending_bytes = pending_bytes
@@ -176,18 +197,24 @@ class TlsUnavailable(LinkError):
 
 
 class TlsFailed(LinkError):
-    """TLS could not be put over the stream: a certificate that is not good here, no common ground, or an end in the middle."""
+    """TLS could not be put over the stream: a certificate that is not good here, no common ground,
+    or an end in the middle.
+    """
 
 
 class WebSocketFailed(LinkError):
-    """There is no WebSocket where one was expected, or what came over it is none of RFC 6455, or no bytes of NATS."""
+    """There is no WebSocket where one was expected, or what came over it is none of RFC 6455, or no
+    bytes of NATS.
+    """
 
 
 # ---------------------------------------------------------------------------------------------- the server
 
 
 class ServerError(JsprotoError):
-    """The server understood and says no: the base of refusals, and the class of ``-ERR`` lines that have no own."""
+    """The server understood and says no: the base of refusals, and the class of ``-ERR`` lines that
+    have no own.
+    """
 
 
 class AuthorizationFailed(ServerError):
@@ -201,7 +228,8 @@ class PermissionViolation(ServerError):
         subject: the one that the server quoted.
         operation: ``publish`` or ``subscription``; empty if the server said neither.
         queue: the queue group that was refused on that subject, if it was one.
-        sid: of the subscription, where the server names it: it ended one that stood, because permissions have changed.
+        sid: of the subscription, where the server names it: it ended one that stood, because
+            permissions have changed.
     """
 
     def __init__(
@@ -214,14 +242,18 @@ class PermissionViolation(ServerError):
         self.sid = sid
 
     def bars(self, subject: str, queue: str, sid: str) -> bool:
-        """Whether this is the subscription that was refused: others on its subject may stand, with another queue group or none."""
+        """Whether this is the subscription that was refused: others on its subject may stand, with
+        another queue group or none.
+        """
         if self.operation != "subscription" or self.subject != subject:
             return False
         return self.sid == sid if self.sid else self.queue == queue
 
 
 class SubscriptionLimit(PermissionViolation):
-    """The server takes no more subscriptions of this connection (``max_subscriptions``): this one was refused."""
+    """The server takes no more subscriptions of this connection (``max_subscriptions``): this one
+    was refused.
+    """
 
 
 class NoResponders(ServerError):
@@ -233,7 +265,8 @@ class NoResponders(ServerError):
 
 
 class RequestTimeout(ServerError, TimeoutError):
-    """No answer within the time given. For a publish: whether it was stored is unknown, unless nothing was sent.
+    """No answer within the time given. For a publish: whether it was stored is unknown, unless
+    nothing was sent.
 
     Attributes:
         sent: whether it was sent; not if there was no link all the time.
@@ -250,13 +283,16 @@ class ApiError(ServerError):
     Attributes:
         code: the HTTP-like code, 0 when the server sent none.
         err_code: the server's own number (``errors.json``), 0 when it sent none.
-        description: the server's text, at most 1,000 characters of it; it differs between versions, act on ``err_code``.
+        description: the server's text, at most 1,000 characters of it; it differs between versions,
+            act on ``err_code``.
     """
 
     def __init__(self, code: int, err_code: int, description: str, asked: str = "") -> None:
         about = f" ({asked})" if asked else ""
         description = cut(description)
-        super().__init__(f"{description or 'no description'} [code {code}, err_code {err_code}]{about}")
+        super().__init__(
+            f"{description or 'no description'} [code {code}, err_code {err_code}]{about}"
+        )
         self.code = code
         self.err_code = err_code
         self.description = description
@@ -264,7 +300,9 @@ class ApiError(ServerError):
 
 
 class StatusError(ServerError):
-    """A status frame that ended an operation: ``code`` and ``description`` as they were on the wire, 1,000 characters at most."""
+    """A status frame that ended an operation: ``code`` and ``description`` as they were on the
+    wire, 1,000 characters at most.
+    """
 
     def __init__(self, code: int, description: str, message: str = "") -> None:
         description = cut(description)

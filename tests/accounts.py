@@ -1,6 +1,8 @@
-"""An operator, an account and users with keys and JWTs of their own, as ``nsc`` would make them, for live tests.
+"""An operator, an account and users with keys and JWTs of their own, as ``nsc`` would make them,
+for live tests.
 
-Everything is made from fixed seeds, so that a test says the same each time. JWTs are those of NATS, version 2.
+Everything is made from fixed seeds, so that a test says the same each time. JWTs are those of NATS,
+version 2.
 """
 
 from __future__ import annotations
@@ -76,7 +78,9 @@ USER = seed(KeyKind.USER, 3)
 
 
 def account_jwt(account: Seed = ACCOUNT, **nats: object) -> str:
-    limits = CORE_ONLY if account is SYSTEM else {**CORE_ONLY, **JETSTREAM}  # none for the system account
+    limits = (
+        CORE_ONLY if account is SYSTEM else {**CORE_ONLY, **JETSTREAM}
+    )  # none for the system account
     return jwt(OPERATOR, account, {"type": "account", "limits": limits, **nats})
 
 
@@ -94,7 +98,9 @@ def server_config(**nats: object) -> str:
     """
 
 
-def creds(user: Seed = USER, *, key: Seed | None = None, issuer: Seed = ACCOUNT, **claims: object) -> str:
+def creds(
+    user: Seed = USER, *, key: Seed | None = None, issuer: Seed = ACCOUNT, **claims: object
+) -> str:
     """The text of a creds file; ``key`` is the seed in it, if that is not the user's."""
     about = {"type": "user", "subs": -1, "data": -1, "payload": -1, "pub": {}, "sub": {}}
     return CREDS.format(jwt(issuer, user, about, **claims), (key or user).reveal())

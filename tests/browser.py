@@ -91,7 +91,9 @@ class Page:
 
     def value(self, expression: str) -> Any:
         """What an expression is."""
-        told = self._say("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        told = self._say(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in told, told
         return told["result"].get("value")
 
@@ -117,7 +119,9 @@ class Page:
     def picture(self, path: Path) -> None:
         """Save what is seen as PNG."""
         self.wait("true")
-        path.write_bytes(base64.b64decode(self._say("Page.captureScreenshot", format="png")["data"]))
+        path.write_bytes(
+            base64.b64decode(self._say("Page.captureScreenshot", format="png")["data"])
+        )
 
 
 @contextlib.contextmanager
@@ -133,14 +137,22 @@ def browser(folder: Path) -> Iterator[Page]:
         "--disable-background-networking",
     )
     running = subprocess.Popen(
-        [command, *options, "--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"],
+        [
+            command,
+            *options,
+            "--remote-debugging-port=0",
+            f"--user-data-dir={folder}",
+            "about:blank",
+        ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
         assert running.stderr is not None
-        door = next(line.split()[-1] for line in running.stderr if line.startswith("DevTools listening on"))
+        door = next(
+            line.split()[-1] for line in running.stderr if line.startswith("DevTools listening on")
+        )
         with connect(door, max_size=None, open_timeout=PATIENCE) as root:
             root.send(json.dumps({"id": 1, "method": "Target.getTargets"}))
             targets = json.loads(root.recv(timeout=PATIENCE))["result"]["targetInfos"]

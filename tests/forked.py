@@ -1,4 +1,6 @@
-"""What happens in a fork of a test: it ends within 20 s, whatever becomes of it, and nothing of the test's own ends is run in it."""
+"""What happens in a fork of a test: it ends within 20 s, whatever becomes of it, and nothing of the
+test's own ends is run in it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ _LIMIT: Final = 20
 
 
 def forked(work: Callable[[], object]) -> int:
-    """Do ``work`` in a fork; its exit code: 0, 1 if it raised, which is written to stderr, or the negated signal that ended it."""
+    """Do ``work`` in a fork; its exit code: 0, 1 if it raised, which is written to stderr, or the
+    negated signal that ended it.
+    """
     child = os.fork()
     if child == 0:
         code = 1

@@ -4,7 +4,9 @@ import sys
 
 
 def lines_run(work):
-    """The number of lines that run while ``work`` is called without arguments, in all that it calls."""
+    """The number of lines that run while ``work`` is called without arguments, in all that it
+    calls.
+    """
     lines = 0
 
     def trace(_frame, event, _argument):

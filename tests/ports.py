@@ -1,7 +1,10 @@
-"""Ports for servers that must be told theirs before they listen: routes of a cluster, doors of a WebSocket.
+"""Ports for servers that must be told theirs before they listen: routes of a cluster, doors of a
+WebSocket.
 
-Theory. A port that the system hands out and that is let go again may be handed out once more, to the next server or client that asks for any. So these
-lie below those that a system hands out by itself (from 32768 on with Linux, from 49152 on elsewhere), and each process begins to look at a place of its own.
+Theory. A port that the system hands out and that is let go again may be handed out once more, to
+the next server or client that asks for any. So these lie below those that a system hands out by
+itself (from 32768 on with Linux, from 49152 on elsewhere), and each process begins to look at a
+place of its own.
 """
 
 from __future__ import annotations

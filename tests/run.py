@@ -6,8 +6,9 @@
     python tests/run.py -- -k parser    only the tests, with the words behind -- for pytest
     python tests/run.py lint tests -- -k parser    the same, behind another check
 
-The quick checks come first and all of them run, so that one look shows everything that is wrong; then the tests; then
-coverage, judged for each part of the tree with its own bound. The last line is pytest's own.
+The quick checks come first and all of them run, so that one look shows everything that is wrong;
+then the tests; then coverage, judged for each part of the tree with its own bound. The last line is
+pytest's own.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ def check(name: str, scratch: str) -> bool:
     begun = time.monotonic()
     command = [word.format(scratch=scratch) for word in CHECKS[name]]
     passed = subprocess.run(command, cwd=REPOSITORY, check=False).returncode == 0
-    print(f"{name}: {'passed' if passed else 'FAILED'} in {time.monotonic() - begun:.0f} s", flush=True)
+    print(
+        f"{name}: {'passed' if passed else 'FAILED'} in {time.monotonic() - begun:.0f} s",
+        flush=True,
+    )
     return passed
 
 
@@ -76,7 +80,9 @@ def tests(words: list[str]) -> tuple[bool, str]:
     """Run pytest; its verdict and its closing line."""
     heading("tests")
     last = ""
-    with subprocess.Popen([*TESTS, *words], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        [*TESTS, *words], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+    ) as running:
         assert running.stdout is not None
         for line in running.stdout:
             print(line, end="", flush=True)
@@ -85,7 +91,9 @@ def tests(words: list[str]) -> tuple[bool, str]:
 
 
 def coverage() -> bool:
-    """Judge the coverage that the tests left behind, part by part; a part without files has nothing to show."""
+    """Judge the coverage that the tests left behind, part by part; a part without files has nothing
+    to show.
+    """
     heading("coverage")
     passed = True
     for part, (bound, elsewhere) in COVERAGE.items():
@@ -95,7 +103,8 @@ def coverage() -> bool:
         command += [f"--omit={elsewhere}"] if elsewhere else []
         done = subprocess.run(command, cwd=REPOSITORY, check=False, capture_output=True, text=True)
         total = next(
-            (line.split()[-1] for line in done.stdout.splitlines() if line.startswith("TOTAL")), "none"
+            (line.split()[-1] for line in done.stdout.splitlines() if line.startswith("TOTAL")),
+            "none",
         )
         print(
             f"{part:20} {total:>6} of at least {bound:.0f} %: {'passed' if done.returncode == 0 else 'FAILED'}"

@@ -1,4 +1,6 @@
-"""nats-server with each transport that a client can reach it by: what the contract of adapters is checked against, for real."""
+"""nats-server with each transport that a client can reach it by: what the contract of adapters is
+checked against, for real.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ def served(binary: str | Path | None, transport: str, folder: Path) -> Iterator[
     config = {
         "tcp": "",
         "tls": f"tls {{ {files} }}",
-        # Whoever is late by more than this hears INFO in clear: the rig, which asks so for the version, and no client on a busy machine.
+        # Whoever is late by more than this hears INFO in clear: the rig, which asks so for the
+        # version, and no client on a busy machine.
         "tls-first": f'tls {{ {files}, handshake_first: "1s" }}',
         "ws": f'websocket {{ listen: "127.0.0.1:{web}", no_tls: true }}',
         "wss": f'websocket {{ listen: "127.0.0.1:{web}", tls {{ {files} }} }}',

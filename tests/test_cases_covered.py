@@ -1,7 +1,9 @@
-"""Each public report that another client's users made, and that speaks of what is built here, is a test that carries its number.
+"""Each public report that another client's users made, and that speaks of what is built here, is a
+test that carries its number.
 
-The numbers are those of two collections of cases. A test says ``b`` and three digits in its name for the first one, ``n``
-and three digits for the second. A case that cannot happen here is listed with the reason instead.
+The numbers are those of two collections of cases. A test says ``b`` and three digits in its name
+for the first one, ``n`` and three digits for the second. A case that cannot happen here is listed
+with the reason instead.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ def _named() -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for path in TESTS.rglob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith(
+                "test_"
+            ):
                 for number in NAMED.findall(node.name.replace("_", " ")):
                     found[number.lower()].add(f"{path.name}::{node.name}")
     return found
@@ -69,7 +73,9 @@ def _named() -> dict[str, set[str]]:
 def test_each_case_of_an_area_is_a_test_with_its_number(area):
     named = _named()
 
-    assert [number for number in CASES[area] if number not in named and number not in CANNOT_HAPPEN] == []
+    assert [
+        number for number in CASES[area] if number not in named and number not in CANNOT_HAPPEN
+    ] == []
 
 
 def test_a_case_is_in_one_area_and_either_tested_or_excused():

@@ -60,7 +60,8 @@ def operations(parsed):
 
 
 def test_patterns_mean_the_same_to_every_interpreter():
-    """Possessive repeats and atomic groups that hold other repeats match what they must not before CPython 3.11.5, and do not
+    """Possessive repeats and atomic groups that hold other repeats match what they must not before
+    CPython 3.11.5, and do not
     match what they must in PyPy's 3.11."""
     found = dict(patterns())
 

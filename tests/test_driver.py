@@ -236,7 +236,9 @@ def test_a_woken_waiter_keeps_its_place_until_it_leaves(driver, connection, conv
         driver.take(conversation, 0.0)
 
 
-def test_ready_of_a_conversation_that_nobody_waits_for_wakes_nobody(driver, connection, conversation):
+def test_ready_of_a_conversation_that_nobody_waits_for_wakes_nobody(
+    driver, connection, conversation
+):
     stranger: Conversation[object] = Conversation()
     connection.events.extend([Ready(conversation), Ready(stranger)])
 
@@ -351,7 +353,9 @@ def test_who_waits_for_an_event_is_woken_and_alone(driver, connection):
 
 def test_a_listener_that_does_not_listen_loses_the_oldest_and_counts(driver, connection):
     listener = driver.listen()
-    connection.events.extend(Notice(None, NoticeKind.UNKNOWN_SID, at) for at in range(MAX_UNHEARD + 3))
+    connection.events.extend(
+        Notice(None, NoticeKind.UNKNOWN_SID, at) for at in range(MAX_UNHEARD + 3)
+    )
     driver.collect()
 
     assert listener.missed == 3

@@ -1,4 +1,6 @@
-"""A conversation without a connection of ours: the books that `Embedded` keeps, looked at from a foreign client's side."""
+"""A conversation without a connection of ours: the books that `Embedded` keeps, looked at from a
+foreign client's side.
+"""
 
 from __future__ import annotations
 
@@ -373,7 +375,10 @@ def test_no_value_begins_another_header_or_ends_the_block():
 
 
 def test_bytes_that_are_no_text_come_out_as_they_were():
-    assert header_block({"A": b"\xff".decode("utf-8", "surrogateescape")}) == b"NATS/1.0\r\nA: \xff\r\n\r\n"
+    assert (
+        header_block({"A": b"\xff".decode("utf-8", "surrogateescape")})
+        == b"NATS/1.0\r\nA: \xff\r\n\r\n"
+    )
 
 
 def test_a_message_has_its_headers():

@@ -22,7 +22,12 @@ def test_builtin_bases_let_except_read_naturally():
 
 
 def test_every_error_has_one_culprit():
-    branches = (errors.LocalProtocolError, errors.RemoteProtocolError, errors.LinkError, errors.ServerError)
+    branches = (
+        errors.LocalProtocolError,
+        errors.RemoteProtocolError,
+        errors.LinkError,
+        errors.ServerError,
+    )
     for each in vars(errors).values():
         if isinstance(each, type) and issubclass(each, JsprotoError) and each is not JsprotoError:
             assert 1 == sum(issubclass(each, branch) for branch in branches)

@@ -1,4 +1,6 @@
-"""Every error of the tree can be pickled, copied and written into a snapshot, and is the same afterwards."""
+"""Every error of the tree can be pickled, copied and written into a snapshot, and is the same
+afterwards.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The judge of DESIGN's floors: imports only go down, nothing pure touches the world, no adapter decides.
+"""The judge of DESIGN's floors: imports only go down, nothing pure touches the world, no adapter
+decides.
 
-It reads the source, it imports nothing: a floor that is broken is found even where no test runs the line.
+It reads the source, it imports nothing: a floor that is broken is found even where no test runs the
+line.
 """
 
 from __future__ import annotations
@@ -36,11 +38,40 @@ FLOORS = {
 }
 
 # Clocks, sockets, entropy, environment, processes, threads, logs: the world that only adapters may touch.
-# fmt: off
 WORLD = {
-    "asyncio", "concurrent", "fcntl", "getpass", "glob", "http", "io", "locale", "logging", "mmap", "multiprocessing",
-    "os", "pathlib", "platform", "queue", "random", "sched", "secrets", "select", "selectors", "shelve", "shutil",
-    "signal", "socket", "socketserver", "sqlite3", "ssl", "subprocess", "tempfile", "threading", "time", "urllib.request", "uuid",
+    "asyncio",
+    "concurrent",
+    "fcntl",
+    "getpass",
+    "glob",
+    "http",
+    "io",
+    "locale",
+    "logging",
+    "mmap",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "platform",
+    "queue",
+    "random",
+    "sched",
+    "secrets",
+    "select",
+    "selectors",
+    "shelve",
+    "shutil",
+    "signal",
+    "socket",
+    "socketserver",
+    "sqlite3",
+    "ssl",
+    "subprocess",
+    "tempfile",
+    "threading",
+    "time",
+    "urllib.request",
+    "uuid",
 }
 # fmt: on
 WORLDLY_CALLS = {"open", "print", "input", "exec", "eval", "breakpoint", "__import__", "globals"}
@@ -73,7 +104,9 @@ def floor(module: str) -> float | None:
 
 
 def imports(tree: ast.AST) -> list[str]:
-    """Dotted names of all that is imported; ``from a import b`` counts as ``a.b`` where that is a module of ours."""
+    """Dotted names of all that is imported; ``from a import b`` counts as ``a.b`` where that is a
+    module of ours.
+    """
     names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -115,7 +148,8 @@ def test_nothing_is_imported_inside_a_function(module, path):
     assert inside == []
 
 
-#: The adapters, and the parts that one or two of them are made of. What a colour shares (the clients and the facades) is none.
+#: The adapters, and the parts that one or two of them are made of. What a colour shares (the
+#: clients and the facades) is none.
 THIN = [
     "asyncio",
     "_transport.asyncio_protocol",
@@ -144,7 +178,9 @@ def test_nothing_pure_imports_the_world(module, path):
     third_party = {name.split(".")[0] for name in seen} - allowed - sys.stdlib_module_names
 
     assert worldly == set()
-    assert third_party - ({"hypothesis"} if module.startswith("jsproto.testing") else set()) == set()
+    assert (
+        third_party - ({"hypothesis"} if module.startswith("jsproto.testing") else set()) == set()
+    )
 
 
 @pytest.mark.parametrize(("module", "path"), PURE, ids=ids(PURE))
@@ -192,7 +228,9 @@ def test_every_file_opens_with_its_theory(module, path):
 
 
 def test_the_judge_sees_a_broken_floor():
-    tree = ast.parse("import socket\nfrom jsproto.core import connection\nfrom jsproto_io import asyncio\n")
+    tree = ast.parse(
+        "import socket\nfrom jsproto.core import connection\nfrom jsproto_io import asyncio\n"
+    )
 
     assert imports(tree)[0] == "socket"
     assert (

@@ -1,8 +1,10 @@
-"""No name of a user can end its line: every public entry that takes one, with forty families of hostile text.
+"""No name of a user can end its line: every public entry that takes one, with forty families of
+hostile text.
 
-An entry is a function of one hostile text that opens what it makes, on a connection that is up. Each must raise one error of
-ours before a byte exists. Behind the entries that are written down stand all verbs that the facade has, as their signatures say them: a
-verb that is added later is held to the same.
+An entry is a function of one hostile text that opens what it makes, on a connection that is up.
+Each must raise one error of ours before a byte exists. Behind the entries that are written down
+stand all verbs that the facade has, as their signatures say them: a verb that is added later is
+held to the same.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jsproto import Connection, ConsumerConfig, JetStream, JsprotoError, Options, StreamConfig, StreamSource
+from jsproto import (
+    Connection,
+    ConsumerConfig,
+    JetStream,
+    JsprotoError,
+    Options,
+    StreamConfig,
+    StreamSource,
+)
 from jsproto.core.pubsub.request import request
 from jsproto.core.pubsub.request_many import RequestMany
 from jsproto.core.pubsub.subscription import Subscription
@@ -106,7 +116,9 @@ Entry = Callable[[Connection, str], object]
 
 
 def opens(make: Callable[[str], object]) -> Entry:
-    """An entry that makes a conversation; what can only be known with an answer is refused by the first `take`."""
+    """An entry that makes a conversation; what can only be known with an answer is refused by the
+    first `take`.
+    """
 
     def entry(up: Connection, text: str) -> None:
         conversation = make(text)
@@ -178,18 +190,28 @@ NAMES: dict[str, Entry] = {
     "subscribe: durable_name": opens(lambda text: JS.subscribe("a", stream="S", durable_name=text)),
     "pull_subscribe: subject": opens(JS.pull_subscribe),
     "pull_subscribe: stream": opens(lambda text: JS.pull_subscribe("a", stream=text)),
-    "pull_subscribe: consumer": opens(lambda text: JS.pull_subscribe("a", stream="S", consumer=text)),
+    "pull_subscribe: consumer": opens(
+        lambda text: JS.pull_subscribe("a", stream="S", consumer=text)
+    ),
     "ordered_consumer: stream": opens(JS.ordered_consumer),
     "ordered_consumer: name_prefix": opens(lambda text: JS.ordered_consumer("S", name_prefix=text)),
-    "ordered_consumer: filter_subject": opens(lambda text: JS.ordered_consumer("S", filter_subject=text)),
+    "ordered_consumer: filter_subject": opens(
+        lambda text: JS.ordered_consumer("S", filter_subject=text)
+    ),
     "purge: filter_subject": opens(lambda text: STREAM.purge(filter_subject=text)),
     "remove_peer: peer": opens(STREAM.remove_peer),
     "evacuate_peer: peer": opens(STREAM.evacuate_peer),
     "create_consumer: name": opens(lambda text: STREAM.create_consumer(name=text)),
     "create_consumer: durable_name": opens(lambda text: STREAM.create_consumer(durable_name=text)),
-    "create_consumer: config": opens(lambda text: STREAM.create_consumer(ConsumerConfig(name=text))),
-    "create_consumer: filter_subject": opens(lambda text: STREAM.create_consumer(filter_subject=text)),
-    "create_consumer: deliver_subject": opens(lambda text: STREAM.create_consumer(deliver_subject=text)),
+    "create_consumer: config": opens(
+        lambda text: STREAM.create_consumer(ConsumerConfig(name=text))
+    ),
+    "create_consumer: filter_subject": opens(
+        lambda text: STREAM.create_consumer(filter_subject=text)
+    ),
+    "create_consumer: deliver_subject": opens(
+        lambda text: STREAM.create_consumer(deliver_subject=text)
+    ),
     "create_consumer: deliver_group": opens(
         lambda text: STREAM.create_consumer(deliver_subject="a", deliver_group=text)
     ),
@@ -212,7 +234,9 @@ NAMES: dict[str, Entry] = {
     "messages.last_of: subjects": opens(lambda text: STREAM.messages.last_of([text])),
     "meta.remove_server: server": opens(JS.meta.remove_server),
     "meta.remove_server: peer_id": opens(lambda text: JS.meta.remove_server(peer_id=text)),
-    "meta.remove_server: peer_id beside server": opens(lambda text: JS.meta.remove_server("s", peer_id=text)),
+    "meta.remove_server: peer_id beside server": opens(
+        lambda text: JS.meta.remove_server("s", peer_id=text)
+    ),
     "meta.evacuate_server: server": opens(JS.meta.evacuate_server),
     "meta.evacuate_server: peer_id": opens(lambda text: JS.meta.evacuate_server(peer_id=text)),
     "meta.move_stream: account": opens(lambda text: JS.meta.move_stream(text, "S", server="s")),
@@ -237,7 +261,9 @@ KEPT = "byte that was no UTF-8"
 CASES = [(entry, family) for entry in [*NAMES, *VALUES] for family in FAMILIES]
 
 
-@pytest.mark.parametrize(("entry", "family"), [case for case in CASES if case[0] in NAMES or case[1] != KEPT])
+@pytest.mark.parametrize(
+    ("entry", "family"), [case for case in CASES if case[0] in NAMES or case[1] != KEPT]
+)
 def test_a_text_that_ends_a_line_is_refused_by_every_entry_before_a_byte_exists(entry, family):
     up = connection()
 
@@ -307,8 +333,8 @@ COMPANY = {
 REFUSED = {("pull_subscribe", "deliver_group"), ("pull_subscribe", "deliver_subject")}
 #: What a text must be, where not everything harmless will do.
 HARMLESS = {"what": "VARZ", "name": "C", "durable_name": "C"}
-#: Texts that are nobody's name: they are a member of a JSON document, which escapes what it holds, and may say anything.
-#: A payload is counted, so any text in it stays within it.
+#: Texts that are nobody's name: they are a member of a JSON document, which escapes what it holds,
+#: and may say anything. A payload is counted, so any text in it stays within it.
 FREE = {
     "payload",
     "description",
@@ -367,7 +393,9 @@ def parameters(kind: type[object], verb: str) -> dict[str, str]:
 
 
 def taken_texts() -> Iterator[tuple[type[object], str, str, str]]:
-    """Every parameter of every verb that is text, or holds some: class, verb, parameter, annotation."""
+    """Every parameter of every verb that is text, or holds some: class, verb, parameter,
+    annotation.
+    """
     for kind in OWNERS:
         for verb, function in vars(kind).items():
             if verb.startswith("_") or not inspect.isfunction(function):
@@ -385,9 +413,14 @@ def arguments(kind: type[object], verb: str, name: str, told: str, text: str) ->
     given: dict[str, object] = {
         each.name: NEEDED[each.name]
         for each in list(inspect.signature(getattr(kind, verb)).parameters.values())[1:]
-        if each.default is inspect.Parameter.empty and each.kind is not inspect.Parameter.VAR_KEYWORD
+        if each.default is inspect.Parameter.empty
+        and each.kind is not inspect.Parameter.VAR_KEYWORD
     }
-    whole = {"stream": "S"} if verb.endswith("subscribe") and "filter" in name else COMPANY.get(verb, {})
+    whole = (
+        {"stream": "S"}
+        if verb.endswith("subscribe") and "filter" in name
+        else COMPANY.get(verb, {})
+    )
     company = {**whole, **COMPANY.get(name, {})}
     given |= {each: value for each, value in company.items() if each in parameters(kind, verb)}
     if name == "durable_name":
@@ -404,7 +437,8 @@ def arguments(kind: type[object], verb: str, name: str, told: str, text: str) ->
 
 
 def said_by(kind: type[object], verb: str, name: str, told: str, text: str) -> list[object]:
-    """The shapes of the commands that leave; a question of a verb that looks first is answered once.
+    """The shapes of the commands that leave; a question of a verb that looks first is answered
+    once.
 
     Raises:
         JsprotoError: the text is refused.
@@ -421,7 +455,9 @@ def said_by(kind: type[object], verb: str, name: str, told: str, text: str) -> l
         found = there(verb, name, asked[0].subject) if asked else None
         if found is not None:
             answer = json.dumps(found).encode()
-            up.receive_data(b"MSG %b 1 %d\r\n%b\r\n" % (asked[0].reply.encode(), len(answer), answer), 0.0)
+            up.receive_data(
+                b"MSG %b 1 %d\r\n%b\r\n" % (asked[0].reply.encode(), len(answer), answer), 0.0
+            )
             while up.next_event() is not None:
                 pass
             if up.take(conversation, 0.0) is NEED_DATA:

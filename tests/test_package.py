@@ -1,4 +1,6 @@
-"""What is built and shipped: the wheel holds our packages and nothing else, and works far away from the repository."""
+"""What is built and shipped: the wheel holds our packages and nothing else, and works far away from
+the repository.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,21 @@ PACKAGES = {"jsproto", "jsproto_io", "jsproto_cli", "jsproto_spark", "pyspark_js
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run it in a folder of its own, without our import path and without coverage, and give its output."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("COVERAGE_", "PYTHON"))}
+    """Run it in a folder of its own, without our import path and without coverage, and give its
+    output.
+    """
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("COVERAGE_", "PYTHON"))
+    }
     done = subprocess.run(
         command, cwd=cwd, env=kept, capture_output=True, text=True, check=False, timeout=300
     )
 
-    assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, (
+        f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+    )
 
     return done.stdout
 
@@ -50,7 +60,15 @@ def installed(wheel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("elsewhere")
     venv.create(folder / "venv", with_pip=True)
     python = folder / "venv" / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", f"nats-jsproto[demo] @ {wheel.as_uri()}", cwd=folder)
+    run(
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        f"nats-jsproto[demo] @ {wheel.as_uri()}",
+        cwd=folder,
+    )
     return python
 
 
@@ -62,7 +80,9 @@ def names(wheel: Path) -> list[str]:
 @pytest.mark.slow
 def test_the_wheel_holds_our_packages_and_nothing_else(wheel):
     tops = {name.split("/")[0] for name in names(wheel)}
-    described = {top for top in tops if top.startswith("nats_jsproto-") and top.endswith(".dist-info")}
+    described = {
+        top for top in tops if top.startswith("nats_jsproto-") and top.endswith(".dist-info")
+    }
 
     assert tops - described == PACKAGES
     assert len(described) == 1
@@ -70,7 +90,9 @@ def test_the_wheel_holds_our_packages_and_nothing_else(wheel):
 
 @pytest.mark.slow
 def test_the_wheel_holds_every_module_of_the_tree(wheel):
-    tree = {path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "jsproto").rglob("*.py")}
+    tree = {
+        path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "jsproto").rglob("*.py")
+    }
     tree |= {
         path.relative_to(REPOSITORY / "adapters").as_posix()
         for package in PACKAGES - {"jsproto"}
@@ -82,7 +104,10 @@ def test_the_wheel_holds_every_module_of_the_tree(wheel):
 
 @pytest.mark.slow
 def test_the_wheel_holds_the_page_of_the_command_line(wheel):
-    page = {f"jsproto_cli/page/{path.name}" for path in (REPOSITORY / "adapters/jsproto_cli/page").iterdir()}
+    page = {
+        f"jsproto_cli/page/{path.name}"
+        for path in (REPOSITORY / "adapters/jsproto_cli/page").iterdir()
+    }
 
     assert page <= set(names(wheel))
 
@@ -134,7 +159,14 @@ def test_a_strict_checker_sees_the_types_of_the_installed_packages(installed, tm
     )
 
     run(
-        sys.executable, "-m", "mypy", "--strict", "--python-executable", installed, "user.py", cwd=tmp_path
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--python-executable",
+        installed,
+        "user.py",
+        cwd=tmp_path,
     )  # fails without py.typed
 
 
@@ -154,7 +186,11 @@ def test_the_readme_has_two_commands_and_ci_runs_the_second():
 
 
 def test_no_text_of_ours_tells_to_install_somebody_elses_package():
-    texts = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *(REPOSITORY / "docs").rglob("*.md")]
+    texts = [
+        REPOSITORY / "README.md",
+        REPOSITORY / "CHANGELOG.md",
+        *(REPOSITORY / "docs").rglob("*.md"),
+    ]
     wrong = re.compile(r"(pip|uv|pipx) (install|add|run)[^\n]*\s['\"]?jsproto(\[|['\"]|\s|$)")
 
     assert [path.name for path in texts if wrong.search(path.read_text(encoding="utf-8"))] == []

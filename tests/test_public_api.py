@@ -16,7 +16,8 @@ import jsproto
 PUBLIC = list(getattr(jsproto, "__all__", ()))
 SOURCE = Path(jsproto.__file__)
 
-# What `import jsproto` may load of the standard library beyond what attrs loads anyway; each with its reason.
+# What `import jsproto` may load of the standard library beyond what attrs loads anyway; each with
+# its reason.
 STANDARD = {
     "base64": "the server carries header blocks of stored messages in base64",
     "binascii": "what base64 stands on",
@@ -32,7 +33,8 @@ STANDARD = {
     "struct": "what base64 stands on",
     "urllib": "urllib.parse reads the addresses of servers",
 }
-#: Of our own it loads these and nothing above them: no driver, no model server, no trace, no adapter.
+#: Of our own it loads these and nothing above them: no driver, no model server, no trace, no
+#: adapter.
 OURS = {"jsproto", "core", "errors", "jetstream", "ops", "signals", "version", "wire"}
 NEVER = {
     "asyncio",
@@ -88,9 +90,17 @@ def test_what_import_loads_is_ours_or_has_a_reason():
     quiet = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE_")}
     command = [sys.executable, "-c", code]
     shown = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=quiet, cwd=SOURCE.parent.parent, timeout=60
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=quiet,
+        cwd=SOURCE.parent.parent,
+        timeout=60,
     ).stdout.split()
-    ours = {name.removeprefix("jsproto.").split(".")[0] for name in shown if name.startswith("jsproto")}
+    ours = {
+        name.removeprefix("jsproto.").split(".")[0] for name in shown if name.startswith("jsproto")
+    }
     foreign = {name for name in shown if name.split(".")[0] != "jsproto"}
     packages = {name.split(".")[0].lstrip("_") for name in foreign}
 

@@ -1,7 +1,8 @@
-"""The rooms of the house: each package is one subject, small enough to be seen at a glance, and no imports go in a circle.
+"""The rooms of the house: each package is one subject, small enough to be seen at a glance, and no
+imports go in a circle.
 
-A room is a package. Modules that lie directly in a distribution's root package (``jsproto.driver``, ``jsproto_io.asyncio``)
-count as rooms of their own: some are the lowest floor, others the highest.
+A room is a package. Modules that lie directly in a distribution's root package (``jsproto.driver``,
+``jsproto_io.asyncio``) count as rooms of their own: some are the lowest floor, others the highest.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def room(module: str) -> str:
 
 
 def arrows() -> dict[str, set[str]]:
-    """Which rooms each room imports from, type-only imports included. What a package shows of its own rooms is no arrow."""
+    """Which rooms each room imports from, type-only imports included. What a package shows of its
+    own rooms is no arrow.
+    """
     found: dict[str, set[str]] = defaultdict(set)
     for module, path in MODULES:
         if path.name != "__init__.py":
@@ -74,4 +77,6 @@ def test_no_room_is_empty():
     full = {str(path.parent) for _, path in MODULES if path.name != "__init__.py"}
     holders = {str(parent) for where in full for parent in [Path(where), *Path(where).parents]}
 
-    assert {name for name in PACKAGES if "." in name and str(PATHS[name].parent) not in holders} == set()
+    assert {
+        name for name in PACKAGES if "." in name and str(PATHS[name].parent) not in holders
+    } == set()

@@ -56,7 +56,9 @@ class ListArray(Array):
 
 class MapArray(Array):
     @staticmethod
-    def from_arrays(offsets: Array, keys: Array, items: Array, type: DataType | None = ...) -> MapArray: ...
+    def from_arrays(
+        offsets: Array, keys: Array, items: Array, type: DataType | None = ...
+    ) -> MapArray: ...
 
 class StructArray(Array):
     @staticmethod
@@ -98,7 +100,9 @@ class _ParseOptions:
     def __init__(self, *, delimiter: str, quote_char: bool) -> None: ...
 
 class _ConvertOptions:
-    def __init__(self, *, column_types: Mapping[str, DataType], null_values: Sequence[str]) -> None: ...
+    def __init__(
+        self, *, column_types: Mapping[str, DataType], null_values: Sequence[str]
+    ) -> None: ...
 
 class _Csv:
     ReadOptions: type[_ReadOptions]

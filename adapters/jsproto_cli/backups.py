@@ -1,9 +1,12 @@
-"""`jsproto backup` and `jsproto restore`: streams with their consumers and messages, in a folder and back.
+"""`jsproto backup` and `jsproto restore`: streams with their consumers and messages, in a folder
+and back.
 
-The folder is one that the ``nats`` tool reads (``nats account restore FOLDER/streams``), and what that has written is restored here. On a terminal
-with `rich` installed (extra ``cli``) there is a progress bar, else, or with ``--no-progress``, there are lines.
+The folder is one that the ``nats`` tool reads (``nats account restore FOLDER/streams``), and what
+that has written is restored here. On a terminal with `rich` installed (extra ``cli``) there is a
+progress bar, else, or with ``--no-progress``, there are lines.
 
-Exit codes: 0 all is saved, or restored as it was; 1 it is not, and the last lines say what; 130 it was interrupted.
+Exit codes: 0 all is saved, or restored as it was; 1 it is not, and the last lines say what; 130 it
+was interrupted.
 """
 
 from __future__ import annotations
@@ -31,17 +34,28 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Give the command line its subcommands ``backup`` and ``restore``."""
     save = commands.add_parser("backup", help="save streams in a folder", description=__doc__)
     save.add_argument("folder", type=Path, metavar="FOLDER", help="a new or an empty one")
-    save.add_argument("--check", action="store_true", help="let the server check what it stores first")
+    save.add_argument(
+        "--check", action="store_true", help="let the server check what it stores first"
+    )
     _common(save)
     save.set_defaults(command=run_backup)
 
-    back = commands.add_parser("restore", help="put streams back out of a folder", description=__doc__)
-    back.add_argument("folder", type=Path, metavar="FOLDER", help="of a backup, or of one of its streams")
-    back.add_argument(
-        "--update", action="store_true", help="bring streams that are there up to date with what was saved"
+    back = commands.add_parser(
+        "restore", help="put streams back out of a folder", description=__doc__
     )
     back.add_argument(
-        "--replicas", type=int, metavar="N", help="so many replicas of each stream instead of what was saved"
+        "folder", type=Path, metavar="FOLDER", help="of a backup, or of one of its streams"
+    )
+    back.add_argument(
+        "--update",
+        action="store_true",
+        help="bring streams that are there up to date with what was saved",
+    )
+    back.add_argument(
+        "--replicas",
+        type=int,
+        metavar="N",
+        help="so many replicas of each stream instead of what was saved",
     )
     _common(back)
     back.set_defaults(command=run_restore)
@@ -49,9 +63,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def _common(words: argparse.ArgumentParser) -> None:
     words.add_argument(
-        "--stream", action="append", metavar="NAME", help="only this one; may be said more than once"
+        "--stream",
+        action="append",
+        metavar="NAME",
+        help="only this one; may be said more than once",
     )
-    words.add_argument("--no-data", action="store_true", help="configurations only, without messages")
+    words.add_argument(
+        "--no-data", action="store_true", help="configurations only, without messages"
+    )
     words.add_argument("--no-progress", action="store_true", help="lines instead of a progress bar")
     words.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     add_link(words)
@@ -64,7 +83,9 @@ def run_backup(words: argparse.Namespace) -> int:
 
 def run_restore(words: argparse.Namespace) -> int:
     """Restore; 0 if all is as it was."""
-    return _unbroken(lambda: _restore(words), "what was being restored is not there, or only a part of it")
+    return _unbroken(
+        lambda: _restore(words), "what was being restored is not there, or only a part of it"
+    )
 
 
 def _unbroken(command: Callable[[], int], words: str) -> int:
@@ -78,7 +99,12 @@ def _unbroken(command: Callable[[], int], words: str) -> int:
 def _backup(words: argparse.Namespace) -> int:
     with linked(words) as nc, shown(bar=not words.no_progress) as tell:
         manifest = back_up(
-            nc, words.folder, streams=words.stream, data=not words.no_data, check=words.check, tell=tell
+            nc,
+            words.folder,
+            streams=words.stream,
+            data=not words.no_data,
+            check=words.check,
+            tell=tell,
         )
     if words.json:
         print(json.dumps({"backup": str(words.folder), **manifest.to_wire()}))
@@ -143,7 +169,11 @@ def _line(progress: Progress) -> None:
     if progress.phase is Phase.DATA:
         return
     number = f"[{progress.number}/{progress.of}]"
-    size = f" {size_of(progress.bytes)}" if progress.bytes and progress.phase is not Phase.BEGUN else ""
+    size = (
+        f" {size_of(progress.bytes)}"
+        if progress.bytes and progress.phase is not Phase.BEGUN
+        else ""
+    )
     words = f": {progress.words}" if progress.words else ""
     line = f"{number} {progress.deed} {progress.stream} {progress.phase.value.lower()}{size}{words}"
     print(text_of(line), file=sys.stderr, flush=True)
@@ -164,5 +194,7 @@ class _Bars:
         # What a stream takes on the server is only near to what its archive has.
         whole = {"total": max(told.bytes, 1)} if told.phase is Phase.DONE else {}
         seen = whole["total"] if whole else told.bytes
-        words = text_of(told.words or told.phase.value.lower()) if told.phase is not Phase.DATA else ""
+        words = (
+            text_of(told.words or told.phase.value.lower()) if told.phase is not Phase.DATA else ""
+        )
         self._progress.update(self._task, completed=seen, words=words, **whole)

@@ -1,7 +1,9 @@
-"""`jsproto events`: what JetStream tells of itself, live: one line for each advisory and metric, until Ctrl-C.
+"""`jsproto events`: what JetStream tells of itself, live: one line for each advisory and metric,
+until Ctrl-C.
 
-Events are published once and kept by nobody: what happened before is not shown. Exit codes: 0 it ended as wished; 1 something went wrong,
-or events were dropped because they came faster than they could be printed.
+Events are published once and kept by nobody: what happened before is not shown. Exit codes: 0 it
+ended as wished; 1 something went wrong, or events were dropped because they came faster than they
+could be printed.
 """
 
 from __future__ import annotations
@@ -31,8 +33,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     kinds.add_argument(
         "--advisories", action="store_const", dest="subject", const=ADVISORIES, help="no metrics"
     )
-    kinds.add_argument("--metrics", action="store_const", dest="subject", const=METRICS, help="only metrics")
-    kinds.add_argument("--subject", help="listen here, such as where another account's events are imported")
+    kinds.add_argument(
+        "--metrics", action="store_const", dest="subject", const=METRICS, help="only metrics"
+    )
+    kinds.add_argument(
+        "--subject", help="listen here, such as where another account's events are imported"
+    )
     words.add_argument("--stream", metavar="NAME", help="only events about this stream")
     words.add_argument("--count", type=int, default=0, metavar="N", help="end after so many events")
     words.add_argument("--json", action="store_true", help="print one JSON object for each event")

@@ -1,7 +1,8 @@
 """How a command reaches a server: the same words for all of them.
 
-With ``--server`` a URL is all there is, and may hold user and password. Otherwise it is a context of the ``nats`` CLI that says where and as
-whom: the one that is named, or that the environment or the CLI has selected; without one, it is nats://127.0.0.1:4222.
+With ``--server`` a URL is all there is, and may hold user and password. Otherwise it is a context
+of the ``nats`` CLI that says where and as whom: the one that is named, or that the environment or
+the CLI has selected; without one, it is nats://127.0.0.1:4222.
 """
 
 from __future__ import annotations
@@ -31,11 +32,15 @@ def add_link(words: argparse.ArgumentParser) -> None:
     """Give a command the words of how to connect."""
     where = words.add_argument_group("where")
     where.add_argument("--server", metavar="URL", help="connect here, without any context")
-    where.add_argument("--context", metavar="NAME", help="a context of the nats CLI, or the path of its file")
+    where.add_argument(
+        "--context", metavar="NAME", help="a context of the nats CLI, or the path of its file"
+    )
     where.add_argument("--creds", metavar="FILE", help="a creds file, above what the context says")
     where.add_argument("--domain", metavar="NAME", help="JetStream of another domain")
     where.add_argument("--prefix", metavar="SUBJECT", help="JetStream behind another API prefix")
-    where.add_argument("--timeout", type=float, default=5.0, metavar="SECONDS", help="for each answer (5 s)")
+    where.add_argument(
+        "--timeout", type=float, default=5.0, metavar="SECONDS", help="for each answer (5 s)"
+    )
 
 
 @contextmanager
@@ -43,7 +48,9 @@ def linked(words: argparse.Namespace) -> Generator[Client]:
     """A client that is connected; it gives up at once where nobody is."""
     others: ConnectOptions = {"name": "jsproto", "connect_sweeps": 1}
     if words.domain is not None or words.prefix is not None or words.server is not None:
-        others["jetstream"] = JetStream(domain=words.domain, prefix=words.prefix, timeout=words.timeout)
+        others["jetstream"] = JetStream(
+            domain=words.domain, prefix=words.prefix, timeout=words.timeout
+        )
     if words.server is not None and words.context is None:
         credentials = None if words.creds is None else CredsFile(words.creds)
         with connect(words.server, credentials=credentials, **others) as nc:

@@ -1,7 +1,8 @@
-"""`jsproto`: the door to the command line. It parses words, calls one subcommand, and gives back its exit code.
+"""`jsproto`: the door to the command line. It parses words, calls one subcommand, and gives back
+its exit code.
 
-Exit codes: 0 all is as it must be; 1 something differs, and the last lines say what; 2 the words were wrong.
-SIGTERM ends a command like Ctrl-C does, so that a server which was started is stopped.
+Exit codes: 0 all is as it must be; 1 something differs, and the last lines say what; 2 the words
+were wrong. SIGTERM ends a command like Ctrl-C does, so that a server which was started is stopped.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class _Help(argparse.HelpFormatter):
         return "\n\n".join(
             textwrap.indent(each, indent)
             if re.search(r"^(?:\s|[-*] )", each, re.MULTILINE)
-            else textwrap.fill(" ".join(each.split()), width, initial_indent=indent, subsequent_indent=indent)
+            else textwrap.fill(
+                " ".join(each.split()), width, initial_indent=indent, subsequent_indent=indent
+            )
             for each in paragraphs
         )
 
@@ -60,7 +63,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _terminated)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # whatever a peer says can be shown, in any locale
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # whatever a peer says can be shown, in any locale
     words = parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = words.command
     return command(words)

@@ -2,10 +2,12 @@
 
     jsproto record --server nats://127.0.0.1:4222 --listen 127.0.0.1:4223 -o incident.trace
 
-The client connects to the tap instead of the server. Files are always new: where there is one, the next gets a number. With a folder as
-``-o`` each connection has a file of its own. Credentials are never written, payloads only with ``--payload full``. Ctrl-C ends it.
+The client connects to the tap instead of the server. Files are always new: where there is one, the
+next gets a number. With a folder as ``-o`` each connection has a file of its own. Credentials are
+never written, payloads only with ``--payload full``. Ctrl-C ends it.
 
-Exit codes: 0 it was ended; 1 the address cannot be listened on, or a file cannot be made; 2 the words were wrong.
+Exit codes: 0 it was ended; 1 the address cannot be listened on, or a file cannot be made; 2 the
+words were wrong.
 """
 
 from __future__ import annotations
@@ -50,7 +52,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="where the client connects (a free port)",
     )
     words.add_argument(
-        "-o", "--output", default="recording.trace", metavar="FILE|FOLDER", help="where to (recording.trace)"
+        "-o",
+        "--output",
+        default="recording.trace",
+        metavar="FILE|FOLDER",
+        help="where to (recording.trace)",
     )
     words.add_argument(
         "--payload",
@@ -65,9 +71,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="N",
         help="write no more: 500, 64k, 10m, 1g (1g)",
     )
-    words.add_argument("--tls", action="store_true", help="TLS between tap and server; tls:// means the same")
-    words.add_argument("--tls-first", action="store_true", help="TLS before the server's first word")
-    words.add_argument("--ca", type=Path, metavar="FILE", help="whom to trust; the system's own if not given")
+    words.add_argument(
+        "--tls", action="store_true", help="TLS between tap and server; tls:// means the same"
+    )
+    words.add_argument(
+        "--tls-first", action="store_true", help="TLS before the server's first word"
+    )
+    words.add_argument(
+        "--ca", type=Path, metavar="FILE", help="whom to trust; the system's own if not given"
+    )
     words.add_argument(
         "--cert", type=Path, metavar="FILE", help="a certificate, for servers that verify clients"
     )
@@ -110,7 +122,9 @@ def run(words: argparse.Namespace) -> int:
         print(json.dumps(told))
     else:
         places = ", ".join(str(file.path) for file in recording.files) or "no file"
-        print(f"{tap.accepted} connections, {tap.bytes} bytes, {told['written']} written to {places}")
+        print(
+            f"{tap.accepted} connections, {tap.bytes} bytes, {told['written']} written to {places}"
+        )
     return 0
 
 
@@ -165,7 +179,9 @@ class Recording:
         """The tape for a connection of this name."""
         if self.full and not self._told:
             self._told = True
-            _tell(f"full: {self._room.most} bytes are written; connections go on, and are not recorded")
+            _tell(
+                f"full: {self._room.most} bytes are written; connections go on, and are not recorded"
+            )
         return self._new(self._path / f"{name}.trace") if self._folder else self._tapes[0]
 
     def end(self) -> None:
@@ -194,7 +210,9 @@ def _target(words: argparse.Namespace) -> Target:
     tls = None
     if words.tls or words.tls_first or server.tls:
         tls = TlsFiles(ca=words.ca, certificate=words.cert, key=words.key).context()
-    return Target(host=server.host, port=server.port, tls=tls, tls_first=words.tls_first, gossip=words.gossip)
+    return Target(
+        host=server.host, port=server.port, tls=tls, tls_first=words.tls_first, gossip=words.gossip
+    )
 
 
 def _place(text: str) -> tuple[str, int]:
@@ -208,5 +226,7 @@ def _size(text: str) -> int:
     unit = _UNITS.get(text[-1:].lower(), 1)
     digits = text if unit == 1 else text[:-1]
     if not digits.isdigit() or not int(digits):
-        raise ArgumentTypeError(f"expected a number of bytes like 500, 64k, 10m or 1g, got {text!r}")
+        raise ArgumentTypeError(
+            f"expected a number of bytes like 500, 64k, 10m or 1g, got {text!r}"
+        )
     return int(digits) * unit

@@ -1,6 +1,8 @@
-"""`jsproto report`: what an account has in JetStream: streams, consumers, replication, or the cluster that holds them.
+"""`jsproto report`: what an account has in JetStream: streams, consumers, replication, or the
+cluster that holds them.
 
-Exit codes: 0 all is as it should be; 1 there is a problem, such as a group without a leader or a mirror with an error; the report ends with it.
+Exit codes: 0 all is as it should be; 1 there is a problem, such as a group without a leader or a
+mirror with an error; the report ends with it.
 """
 
 from __future__ import annotations
@@ -17,11 +19,15 @@ if TYPE_CHECKING:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Give the command line its subcommand ``report``."""
-    words = commands.add_parser("report", help="what an account has in JetStream", description=__doc__)
+    words = commands.add_parser(
+        "report", help="what an account has in JetStream", description=__doc__
+    )
     words.add_argument("report", choices=list(REPORTS), help="which report")
     form = words.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object")
-    form.add_argument("--dot", action="store_true", help="print the replication as a graph for Graphviz")
+    form.add_argument(
+        "--dot", action="store_true", help="print the replication as a graph for Graphviz"
+    )
     add_link(words)
     words.set_defaults(command=run)
 
@@ -34,7 +40,9 @@ def run(words: argparse.Namespace) -> int:
 def _reported(words: argparse.Namespace) -> int:
     with linked(words) as nc:
         js = nc.jetstream()
-        inventory = js.inventory(consumers=words.report in {"consumers", "cluster"}, timeout=words.timeout)
+        inventory = js.inventory(
+            consumers=words.report in {"consumers", "cluster"}, timeout=words.timeout
+        )
     report = REPORTS[words.report](inventory)
     if words.json:
         print(json.dumps(report.as_json()))

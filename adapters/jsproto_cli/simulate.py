@@ -1,12 +1,14 @@
-"""`jsproto simulate`: weeks of faults in minutes: clients of ours in simulated worlds, one for each seed.
+"""`jsproto simulate`: weeks of faults in minutes: clients of ours in simulated worlds, one for each
+seed.
 
     jsproto simulate --seeds 0-99 --hours 1           a hundred worlds of an hour each
-    jsproto simulate --seeds 0-1999 --state run.jsonl  the same command again goes on where it was stopped
-    jsproto simulate --replay failures/seed-17.trace   the world of a failure again
-    jsproto simulate --measure --seeds 0-9             how fast: one consumer, 10 messages a second, all faults
+    jsproto simulate --seeds 0-1999 --state run.jsonl  the same command again goes on where it was
+    stopped jsproto simulate --replay failures/seed-17.trace   the world of a failure again jsproto
+    simulate --measure --seeds 0-9             how fast: one consumer, 10 messages a second, all
+    faults
 
-A world that breaks a rule is made small and written as a trace. Exit codes: 0 every rule held; 1 one was broken; 2 the words were
-wrong, or the file of ``--state`` or ``--replay``.
+A world that breaks a rule is made small and written as a trace. Exit codes: 0 every rule held; 1
+one was broken; 2 the words were wrong, or the file of ``--state`` or ``--replay``.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ _PROGRESS: Final = 10.0
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Give the command line its subcommand ``simulate``."""
-    words = commands.add_parser("simulate", help="live through faults in virtual time", description=__doc__)
+    words = commands.add_parser(
+        "simulate", help="live through faults in virtual time", description=__doc__
+    )
     words.add_argument(
         "--seeds",
         type=_seeds,
@@ -64,7 +68,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="A-B",
         help="which worlds: ranges and numbers",
     )
-    words.add_argument("--hours", type=float, default=1.0, help="virtual hours of each; 1 if left out")
+    words.add_argument(
+        "--hours", type=float, default=1.0, help="virtual hours of each; 1 if left out"
+    )
     words.add_argument(
         "--works",
         type=lambda text: tuple(text.split(",")),
@@ -73,13 +79,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help=f"workloads instead of drawn ones: {', '.join(sorted(set(KINDS)))}",
     )
     words.add_argument(
-        "--measure", action="store_true", help="one consumer, 10 messages a second, all faults: for speed"
+        "--measure",
+        action="store_true",
+        help="one consumer, 10 messages a second, all faults: for speed",
     )
     words.add_argument(
         "--state", type=Path, metavar="FILE", help="keeps what is done, and goes on from there"
     )
     words.add_argument(
-        "--failures", type=Path, default=Path("failures"), metavar="DIR", help="where traces of failures go"
+        "--failures",
+        type=Path,
+        default=Path("failures"),
+        metavar="DIR",
+        help="where traces of failures go",
     )
     words.add_argument("--replay", type=Path, metavar="TRACE", help="the world of a failure again")
     words.add_argument(
@@ -93,7 +105,9 @@ def run(words: argparse.Namespace) -> int:
     if words.replay is not None:
         return _replay(words.replay, as_json=words.json)
     if unknown := set(words.works) - set(KINDS):
-        print(f"expected workloads of {sorted(set(KINDS))}, seen {sorted(unknown)}", file=sys.stderr)
+        print(
+            f"expected workloads of {sorted(set(KINDS))}, seen {sorted(unknown)}", file=sys.stderr
+        )
         return 2
     draw = _draw(words)
     total = _Total(len(words.seeds))
@@ -183,7 +197,11 @@ def _replay(path: Path, *, as_json: bool) -> int:
         print(located(path, error), file=sys.stderr)
         return 2
     line = _lived(scenario)
-    print(json.dumps(line) if as_json else f"seed {line['seed']}: {line['failure'] or 'every rule holds'}")
+    print(
+        json.dumps(line)
+        if as_json
+        else f"seed {line['seed']}: {line['failure'] or 'every rule holds'}"
+    )
     return int(bool(line["failure"]))
 
 

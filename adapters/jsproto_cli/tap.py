@@ -1,8 +1,11 @@
-"""The tap: it listens where a client connects, dials the server, carries bytes both ways, and has them recorded.
+"""The tap: it listens where a client connects, dials the server, carries bytes both ways, and has
+them recorded.
 
-Theory. Two tasks for each connection, one for each way; a side that does not read stops the other from being read, so nothing piles up here.
-What is recorded and what is passed on is `jsproto.trace.record.tap`'s to say. Over TLS with the server the tap is its client; the client of
-the tap speaks in clear. NATS has TLS stand behind the first INFO, so that one line is read before, unless TLS comes first.
+Theory. Two tasks for each connection, one for each way; a side that does not read stops the other
+from being read, so nothing piles up here. What is recorded and what is passed on is
+`jsproto.trace.record.tap`'s to say. Over TLS with the server the tap is its client; the client of
+the tap speaks in clear. NATS has TLS stand behind the first INFO, so that one line is read before,
+unless TLS comes first.
 """
 
 from __future__ import annotations
@@ -33,7 +36,8 @@ _MOST_CONNECTIONS: Final = 256
 _PATIENCE: Final = 10.0
 #: Seconds for the last bytes to leave.
 _GRACE: Final = 2.0
-#: Seconds for which a connection of one client waits for the end of the one before, to have its name.
+#: Seconds for which a connection of one client waits for the end of the one before, to have its
+#: name.
 _HANDOVER: Final = 0.25
 
 
@@ -62,7 +66,8 @@ class Tap:
     Args:
         target: where the server is.
         tape_of: gives the tape for a connection of this name; connections may share one.
-        one_client: all connections are of one client: a name is used again once its connection has ended.
+        one_client: all connections are of one client: a name is used again once its connection has
+            ended.
         tell: called with a line for people, when a connection begins or ends.
 
     Attributes:
@@ -131,12 +136,16 @@ class Tap:
         name = self._name()
         self._names.add(name)
         dialled = asyncio.create_task(self._dialled())
-        await asyncio.wait((dialled, self._over), timeout=_PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            (dialled, self._over), timeout=_PATIENCE, return_when=asyncio.FIRST_COMPLETED
+        )
         dialled.cancel()
         try:
             first, there, back = await dialled
         except (OSError, EOFError, ValueError, asyncio.CancelledError) as error:
-            self._tell(f"connection {name}: the server cannot be reached: {type(error).__name__}: {error}")
+            self._tell(
+                f"connection {name}: the server cannot be reached: {type(error).__name__}: {error}"
+            )
         else:
             await self._carried(name, first, (reader, writer), (there, back))
             await _closed(back)
@@ -147,7 +156,11 @@ class Tap:
         """Carry until one side ends or the tap is closed."""
         target = self._target
         tapped = Tapped(
-            self._tape_of(name), name, self._now(), gossip=target.gossip, ends_tls=target.tls is not None
+            self._tape_of(name),
+            name,
+            self._now(),
+            gossip=target.gossip,
+            ends_tls=target.tls is not None,
         )
         self._tell(f"connection {name} begins")
         client[1].write(tapped.from_server(first, self._now()))
@@ -166,7 +179,9 @@ class Tap:
         """The server's stream, and what it has said before TLS stood."""
         target = self._target
         direct = target.tls if target.tls_first else None
-        reader, writer = await asyncio.open_connection(target.host, target.port, ssl=direct, limit=_MOST_INFO)
+        reader, writer = await asyncio.open_connection(
+            target.host, target.port, ssl=direct, limit=_MOST_INFO
+        )
         if target.tls is None or target.tls_first:
             return b"", reader, writer
         try:

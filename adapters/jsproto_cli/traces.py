@@ -1,8 +1,10 @@
-"""`jsproto lint`, `replay`, `inspect`, `ladder` and `diff`: traces of any client, read, judged and shown.
+"""`jsproto lint`, `replay`, `inspect`, `ladder` and `diff`: traces of any client, read, judged and
+shown.
 
-Files are raw recordings (``.jsonl``) or traces (``.trace``), told by their first line; a folder stands for all of them below it. Exit
-codes: 0 all is as it must be; 1 there are findings, a divergence, a difference, or a file that cannot be read; 2 the words were wrong, or
-the file of ``--expect``.
+Files are raw recordings (``.jsonl``) or traces (``.trace``), told by their first line; a folder
+stands for all of them below it. Exit codes: 0 all is as it must be; 1 there are findings, a
+divergence, a difference, or a file that cannot be read; 2 the words were wrong, or the file of
+``--expect``.
 """
 
 from __future__ import annotations
@@ -40,17 +42,28 @@ class ExpectationError(JsprotoError, ValueError):
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Give the command line its subcommands about traces."""
-    judge = commands.add_parser("lint", help="judge the client in recorded traffic", description=__doc__)
+    judge = commands.add_parser(
+        "lint", help="judge the client in recorded traffic", description=__doc__
+    )
     judge.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders")
-    judge.add_argument("-v", "--verbose", action="store_true", help="show each finding of many files too")
+    judge.add_argument(
+        "-v", "--verbose", action="store_true", help="show each finding of many files too"
+    )
     judge.add_argument("--json", action="store_true", help="print one JSON object for each file")
     judge.add_argument(
-        "--rules", action="store_true", help="show what is judged, and what is right, and nothing else"
+        "--rules",
+        action="store_true",
+        help="show what is judged, and what is right, and nothing else",
     )
     judge.add_argument(
-        "--expect", type=Path, metavar="TOML", help="compare with the rules that must be found, by file"
+        "--expect",
+        type=Path,
+        metavar="TOML",
+        help="compare with the rules that must be found, by file",
     )
-    judge.add_argument("--as-toml", action="store_true", help="print what was found as --expect reads it")
+    judge.add_argument(
+        "--as-toml", action="store_true", help="print what was found as --expect reads it"
+    )
     judge.set_defaults(command=run_lint)
 
     again = commands.add_parser(
@@ -67,13 +80,17 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     look.add_argument("--json", action="store_true", help="print one JSON object")
     look.set_defaults(command=run_inspect)
 
-    steps = commands.add_parser("ladder", help="a trace as a sequence of steps", description=__doc__)
+    steps = commands.add_parser(
+        "ladder", help="a trace as a sequence of steps", description=__doc__
+    )
     steps.add_argument("path", type=Path, metavar="PATH")
     steps.add_argument("--mermaid", action="store_true", help="as a Mermaid diagram")
     steps.add_argument("--json", action="store_true", help="print one JSON object for each step")
     steps.set_defaults(command=run_ladder)
 
-    two = commands.add_parser("diff", help="the first step in which two traces differ", description=__doc__)
+    two = commands.add_parser(
+        "diff", help="the first step in which two traces differ", description=__doc__
+    )
     two.add_argument("a", type=Path, metavar="A")
     two.add_argument("b", type=Path, metavar="B")
     two.add_argument("--json", action="store_true", help="print one JSON object")
@@ -96,7 +113,9 @@ def run_lint(words: argparse.Namespace) -> int:
         return _wrong(located(cast("Path", words.expect), wrong))
     findings, bad, differing = Counter[str](), 0, 0
     if words.as_toml:
-        print("# Rules that each recording breaks: `jsproto lint --as-toml` over the folder of recordings.")
+        print(
+            "# Rules that each recording breaks: `jsproto lint --as-toml` over the folder of recordings."
+        )
     for name, path in files:
         found, counted, judged, error = _judged(path)
         findings.update(counted)
@@ -135,14 +154,20 @@ def _expected(path: Path) -> dict[str, list[str]]:
         seen: object = given
         rules = cast("list[object]", given) if isinstance(given, list) else None
         if rules is None or not all(isinstance(each, str) for each in rules):
-            raise ExpectationError(f"expected a list of rules for {shorten(name)}, got {shorten(seen)}")
+            raise ExpectationError(
+                f"expected a list of rules for {shorten(name)}, got {shorten(seen)}"
+            )
         if unknown := sorted(set(cast("list[str]", rules)) - known):
-            raise ExpectationError(f"expected rules of `lint --rules` for {shorten(name)}, got {unknown}")
+            raise ExpectationError(
+                f"expected rules of `lint --rules` for {shorten(name)}, got {unknown}"
+            )
     return cast("dict[str, list[str]]", table)
 
 
 def _judged(path: Path) -> tuple[list[Finding], Counter[str], list[str], str | None]:
-    """What was found and counted, the rules of which something was seen, and why the file was not judged to its end."""
+    """What was found and counted, the rules of which something was seen, and why the file was not
+    judged to its end.
+    """
     judge, found = Lint(), list[Finding]()
     try:
         with opened(path) as trace:
@@ -158,7 +183,12 @@ def _judged(path: Path) -> tuple[list[Finding], Counter[str], list[str], str | N
             f"{path}, line {line}: what the server says on {conn} makes no sense any more",
         )
     if not judge.observer.commands:
-        return found, judge.counted, [], f"{path}: no client says anything here, so nothing was judged"
+        return (
+            found,
+            judge.counted,
+            [],
+            f"{path}: no client says anything here, so nothing was judged",
+        )
     return found, judge.counted, judge.judged(), None
 
 
@@ -196,8 +226,13 @@ def _show(
     *,
     verbose: bool,
 ) -> None:
-    said = ", ".join(f"{rule} {count}" if count > 1 else rule for rule, count in sorted(counted.items()))
-    said = said or f"nothing found by the {len(judged)} of {len(RULES)} rules that had something to judge"
+    said = ", ".join(
+        f"{rule} {count}" if count > 1 else rule for rule, count in sorted(counted.items())
+    )
+    said = (
+        said
+        or f"nothing found by the {len(judged)} of {len(RULES)} rules that had something to judge"
+    )
     _say(error or f"{path}: {said}")
     for each in found if verbose else ():
         _say(
@@ -225,7 +260,9 @@ def _rules() -> int:
 
 
 def run_replay(words: argparse.Namespace) -> int:
-    """Read again, and run again what our recorder wrote; 0 if every way of cutting gave the same, and our machines said the same."""
+    """Read again, and run again what our recorder wrote; 0 if every way of cutting gave the same,
+    and our machines said the same.
+    """
     files = _files(words.paths)
     if not files:
         return _wrong("expected at least one .jsonl or .trace file")
@@ -365,12 +402,20 @@ def run_diff(words: argparse.Namespace) -> int:
                 before = [*before[1 - _CONTEXT :], as_text(a)]
                 steps += 1
             else:
-                print(json.dumps({"same": True, "steps": steps}) if words.json else f"the same {steps} steps")
+                print(
+                    json.dumps({"same": True, "steps": steps})
+                    if words.json
+                    else f"the same {steps} steps"
+                )
                 return 0
     except (TraceError, OSError) as error:
         return failed(f"{words.a} or {words.b}: {error}")
     if words.json:
-        print(json.dumps({"same": False, "steps": steps, "a": a and a._asdict(), "b": b and b._asdict()}))
+        print(
+            json.dumps(
+                {"same": False, "steps": steps, "a": a and a._asdict(), "b": b and b._asdict()}
+            )
+        )
         return 1
     for text in before:
         print(f"  {text}")

@@ -1,10 +1,13 @@
-"""`jsproto view`: one page for a browser that shows a whole trace, in one file that loads nothing from anywhere.
+"""`jsproto view`: one page for a browser that shows a whole trace, in one file that loads nothing
+from anywhere.
 
-Theory. What the page shows is made by `jsproto.trace.show.view`; how it looks lies in the folder ``page`` beside this file, as HTML, CSS and scripts
-that are put into one file here. Data goes in packed and in base64, so nothing of a trace can ever be read as HTML; the policy of the page
-lets run what has the right hash, and lets nothing be loaded.
+Theory. What the page shows is made by `jsproto.trace.show.view`; how it looks lies in the folder
+``page`` beside this file, as HTML, CSS and scripts that are put into one file here. Data goes in
+packed and in base64, so nothing of a trace can ever be read as HTML; the policy of the page lets
+run what has the right hash, and lets nothing be loaded.
 
-Exit codes: 0 the page is written; 1 the trace cannot be read, or the page not be written; 2 the words were wrong.
+Exit codes: 0 the page is written; 1 the trace cannot be read, or the page not be written; 2 the
+words were wrong.
 """
 
 from __future__ import annotations
@@ -40,10 +43,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     words = commands.add_parser("view", help="a trace as a page for a browser", description=__doc__)
     words.add_argument("path", type=Path, metavar="TRACE")
     words.add_argument(
-        "-o", "--output", type=Path, metavar="FILE.html", help="the page (the trace's name, in this folder)"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE.html",
+        help="the page (the trace's name, in this folder)",
     )
     words.add_argument(
-        "--lines", type=_lines, default=(1, None), metavar="FIRST-LAST", help="show these lines of the trace"
+        "--lines",
+        type=_lines,
+        default=(1, None),
+        metavar="FIRST-LAST",
+        help="show these lines of the trace",
     )
     words.add_argument(
         "--keep",
@@ -78,7 +89,9 @@ def run(words: argparse.Namespace) -> int:
         return 0
     print(f"{output}: {rows} rows, {len(data)} bytes")
     if left_out:
-        print(f"{left_out} more rows are not shown: --lines FIRST-LAST shows others", file=sys.stderr)
+        print(
+            f"{left_out} more rows are not shown: --lines FIRST-LAST shows others", file=sys.stderr
+        )
     return 0
 
 
@@ -119,5 +132,7 @@ def _digest(text: str) -> str:
 def _lines(text: str) -> tuple[int, int | None]:
     found = _RANGE(text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"expected lines as FIRST-LAST, FIRST- or -LAST, seen {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"expected lines as FIRST-LAST, FIRST- or -LAST, seen {text!r}"
+        )
     return int(found[1] or 1), int(found[2]) if found[2] else None

@@ -1,8 +1,9 @@
 """Who watches a client: the logger ``jsproto_io``, and whoever is given as ``watch``.
 
-Theory. A watcher is called with each event of the lifecycle as it happens (`Told`), in the client's own turn: it must not wait, and must not
-use the verbs of the client. What it raises goes to the log and no further, so it cannot break a connection. Events are few, so the logger
-always watches; nothing here happens for each message.
+Theory. A watcher is called with each event of the lifecycle as it happens (`Told`), in the client's
+own turn: it must not wait, and must not use the verbs of the client. What it raises goes to the log
+and no further, so it cannot break a connection. Events are few, so the logger always watches;
+nothing here happens for each message.
 
 What is logged, at which level:
 
@@ -10,12 +11,14 @@ What is logged, at which level:
 |---|---|
 | ``ERROR`` | the connection is over, and nobody asked for it; a watcher has raised |
 | ``WARNING`` | the link is lost; an attempt has failed; the server announces its end, or says ``-ERR``; messages are dropped, or
-will not be sent; a feed stands still, because nobody serves it, heartbeats are missing, or the server refuses |
+will not be sent; a feed stands still, because nobody serves it, heartbeats are missing, or the
+server refuses |
 | ``INFO`` | connected, connected again, closed |
 | ``DEBUG`` | all other notices: of conversations, of the servers that are known |
 
-A line names the client, the server and what has happened. It holds no payload and no secret: what the peer said against the protocol is
-named by the class of its error only. Without a handler nothing is printed.
+A line names the client, the server and what has happened. It holds no payload and no secret: what
+the peer said against the protocol is named by the class of its error only. Without a handler
+nothing is printed.
 """
 
 from __future__ import annotations
@@ -45,7 +48,8 @@ _SERIOUS: Final[frozenset[Enum]] = frozenset(
         NoticeKind.SLOW_CONSUMER,
         NoticeKind.UNSENT,
         NoticeKind.DRAIN_TIMEOUT,
-        # A feed that stands still, or that has lost something: whoever looks at the log is to see it.
+        # A feed that stands still, or that has lost something: whoever looks at the log is to see
+        # it.
         PullNotice.NO_RESPONDERS,
         PullNotice.HEARTBEAT_MISSED,
         PullNotice.CONSUMER_DELETED,
@@ -118,7 +122,11 @@ class EventLogger:
         level = level_of(told)
         if LOGGER.isEnabledFor(level):
             LOGGER.log(
-                level, "%s, %s: %s", self._client.name or "unnamed", self._client.server, text_of(told)
+                level,
+                "%s, %s: %s",
+                self._client.name or "unnamed",
+                self._client.server,
+                text_of(told),
             )
         for watcher in self._watchers:
             try:

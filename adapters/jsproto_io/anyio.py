@@ -1,8 +1,10 @@
-"""jsproto on anyio, with asyncio or trio below: ``async with connect("nats://127.0.0.1:4222") as nc``.
+"""jsproto on anyio, with asyncio or trio below: ``async with connect("nats://127.0.0.1:4222") as
+nc``.
 
-The same words as on asyncio. What is anyio's own is said in `jsproto_io._client.nursery_client`: every task lives in a nursery that
-``async with`` opens and closes, cancelling ends what was cancelled and never the connection, and the exception is always raised.
-So there is no ``await connect(...)``: a nursery has a place in the code.
+The same words as on asyncio. What is anyio's own is said in `jsproto_io._client.nursery_client`:
+every task lives in a nursery that ``async with`` opens and closes, cancelling ends what was
+cancelled and never the connection, and the exception is always raised. So there is no ``await
+connect(...)``: a nursery has a place in the code.
 """
 
 from __future__ import annotations
@@ -44,16 +46,18 @@ def connect(
 
     Args:
         servers: one URL, several with commas between, or a collection of URLs and `Server` values.
-        credentials: asked at each handshake for the server and the nonce to sign: a source of `jsproto_io.credentials`, or a
-            function of one's own, which may be a coroutine function.
+        credentials: asked at each handshake for the server and the nonce to sign: a source of
+            `jsproto_io.credentials`, or a function of one's own, which may be a coroutine function.
         options: see `jsproto.core.connection.options.Options`.
 
     Raises:
-        InvalidConfig: an option, a URL or a certificate that cannot work. What connecting raises comes when the client is entered:
-            `ConnectFailed` (nobody there, no answer in time, or all servers failed), `TlsUnavailable`, `TlsFailed`, `WebSocketFailed`,
-            `AuthorizationFailed` (also: asking for credentials raised), `CredentialsUnavailable` and `InvalidCredentials` (what was
-            asked for them), `RemoteProtocolError` (no NATS server), `ServerError` (what else the server says), `ConversationClosed`
-            (it was entered before).
+        InvalidConfig: an option, a URL or a certificate that cannot work. What connecting raises
+            comes when the client is entered: `ConnectFailed` (nobody there, no answer in time, or
+            all servers failed), `TlsUnavailable`, `TlsFailed`, `WebSocketFailed`,
+            `AuthorizationFailed` (also: asking for credentials raised), `CredentialsUnavailable`
+            and `InvalidCredentials` (what was asked for them), `RemoteProtocolError` (no NATS
+            server), `ServerError` (what else the server says), `ConversationClosed` (it was entered
+            before).
     """
     return Client(servers, credentials, options)
 

@@ -1,10 +1,13 @@
-"""Backups in folders: streams of an account, with or without messages, written and put back by a client with ``await``.
+"""Backups in folders: streams of an account, with or without messages, written and put back by a
+client with ``await``.
 
-Theory. What the folder looks like, what a complete backup is and in which order it is put back is decided in `jsproto.ops.backup`;
-here messages pass through. An archive is hashed while it streams by, and never held in memory. Before anything is restored every digest is checked.
+Theory. What the folder looks like, what a complete backup is and in which order it is put back is
+decided in `jsproto.ops.backup`; here messages pass through. An archive is hashed while it streams
+by, and never held in memory. Before anything is restored every digest is checked.
 
-Both verbs wait for disks. What touches one is done aside, in a thread where there is an event loop; ``tell`` is called by the caller's own task.
-`jsproto_io.backup` is the same for a blocking client, written from this file by ``_client/generate.py``.
+Both verbs wait for disks. What touches one is done aside, in a thread where there is an event loop;
+``tell`` is called by the caller's own task. `jsproto_io.backup` is the same for a blocking client,
+written from this file by ``_client/generate.py``.
 """
 
 # ruff: noqa: SLF001 - how something is done aside is the client's own business
@@ -66,7 +69,16 @@ from jsproto_io._backup.progress import Phase, Progress, ProgressReporter, Tell,
 from jsproto_io._client.async_client import AsyncClient
 from jsproto_io._client.facade_async import AsyncJetStream
 
-__all__ = ["Phase", "Progress", "Restored", "back_up", "load_consumer", "load_stream", "restore", "save"]
+__all__ = [
+    "Phase",
+    "Progress",
+    "Restored",
+    "back_up",
+    "load_consumer",
+    "load_stream",
+    "restore",
+    "save",
+]
 
 # ------------------------------------------------------------------------------------------------ backup
 
@@ -88,11 +100,15 @@ async def back_up(
         folder: is made; it may be there if it is empty.
         js: another domain or API prefix than the client's own.
         streams: only these; all of the account if none are named.
-        data: also save messages. Older servers do not give those of streams in memory: the manifest has a note then.
-        check: let the server check what it stores first, which takes longer. What came is looked at in any case: an archive that
-            says that the server failed, that has no end, or that lacks messages of a stream which does not lose any by itself, is an error.
-            Servers before 2.15 send archives whose messages are not counted here: ``checked`` of a saved stream says so.
-        tell: is called with each `Progress`, by the caller's own task: it may take long, but must not block an event loop.
+        data: also save messages. Older servers do not give those of streams in memory: the manifest
+            has a note then.
+        check: let the server check what it stores first, which takes longer. What came is looked at
+            in any case: an archive that says that the server failed, that has no end, or that lacks
+            messages of a stream which does not lose any by itself, is an error. Servers before 2.15
+            send archives whose messages are not counted here: ``checked`` of a saved stream says
+            so.
+        tell: is called with each `Progress`, by the caller's own task: it may take long, but must
+            not block an event loop.
 
     Returns:
         What was saved, as it stands in the folder too.
@@ -100,8 +116,9 @@ async def back_up(
     Raises:
         InvalidConfig: the folder is not empty; nothing was done.
         StreamNotFound: one that was named is not there; nothing was done.
-        InvalidResponse: a cluster could not say all of its streams or consumers; nothing was done. Or what came of a stream is not
-            all of it; the folder says that the backup is not complete.
+        InvalidResponse: a cluster could not say all of its streams or consumers; nothing was done.
+            Or what came of a stream is not all of it; the folder says that the backup is not
+            complete.
         JsprotoError: a snapshot broke; the folder says that the backup is not complete.
         OSError: what the disk says.
     """
@@ -158,8 +175,12 @@ async def _chosen(
 
 def _all_there(listed: Listing[Any]) -> None:
     if not listed.complete:
-        names = ", ".join([*listed.missing, *listed.offline]) or f"{listed.total - len(listed)} more"
-        raise InvalidResponse(f"expected the servers to say all that there is, missing are {shorten(names)}")
+        names = (
+            ", ".join([*listed.missing, *listed.offline]) or f"{listed.total - len(listed)} more"
+        )
+        raise InvalidResponse(
+            f"expected the servers to say all that there is, missing are {shorten(names)}"
+        )
 
 
 # ------------------------------------------------------------------------------------------------ restore
@@ -196,8 +217,8 @@ async def restore(
 ) -> tuple[Restored, ...]:
     """Put streams back out of a folder that `back_up` or the ``nats`` tool has written.
 
-    First everything in the folder is checked, then what is on the server; only then something is done. Each stream that was restored is
-    compared with what was saved.
+    First everything in the folder is checked, then what is on the server; only then something is
+    done. Each stream that was restored is compared with what was saved.
 
     Args:
         nc: where to.
@@ -205,13 +226,16 @@ async def restore(
         js: another domain or API prefix than the client's own.
         streams: only these.
         data: restore messages too; else streams are made empty.
-        update: bring streams that are there up to date with the saved configurations; their messages stay as they are.
-        replicas: so many of each stream, and at most so many of each consumer, instead of what was saved.
+        update: bring streams that are there up to date with the saved configurations; their
+            messages stay as they are.
+        replicas: so many of each stream, and at most so many of each consumer, instead of what was
+            saved.
         tell: is called with each `Progress`.
 
     Raises:
         InvalidBackup: the backup is not complete, or damaged; nothing was done.
-        RestoreConflict: streams are in the way; nothing was done. It says what they hold, and what can be done.
+        RestoreConflict: streams are in the way; nothing was done. It says what they hold, and what
+            can be done.
         InvalidConfig: replicas that cannot be; nothing was done.
         RestoreFailed: some streams were refused or are not as they were; the others are there.
         LinkError: the link was lost in the middle; the note on it says how far it was.
@@ -262,7 +286,9 @@ async def restore(
 
 
 async def _checked(nc: AsyncClient, saved: Sequence[Found], tell: Tell) -> None:
-    """Every archive is the one that was written, and every file can be read, before one of them is used."""
+    """Every archive is the one that was written, and every file can be read, before one of them is
+    used.
+    """
     for number, (place, entry, _) in enumerate(saved, 1):
         progress = Progress(
             deed="check",
@@ -291,12 +317,16 @@ class _Account:
 
     __slots__ = ("_nc", "_pure", "_replicas", "js")
 
-    def __init__(self, nc: AsyncClient, js: AsyncJetStream | None, replicas: int | None = None) -> None:
+    def __init__(
+        self, nc: AsyncClient, js: AsyncJetStream | None, replicas: int | None = None
+    ) -> None:
         self.js = js or nc.jetstream()
         self._nc = nc
         self._replicas = replicas
         #: Its conversations can be looked into while they are driven.
-        self._pure = JetStream(domain=self.js.domain, prefix=self.js.prefix, timeout=self.js.timeout)
+        self._pure = JetStream(
+            domain=self.js.domain, prefix=self.js.prefix, timeout=self.js.timeout
+        )
 
     async def take(
         self,
@@ -323,7 +353,9 @@ class _Account:
         if missing and not fault and not may_shrink(origin.config):
             fault = f"{missing}; the others cannot be read, or were deleted meanwhile"
         if fault:
-            raise InvalidResponse(f"expected all of stream {shorten(entry.name)} from the server: {fault}")
+            raise InvalidResponse(
+                f"expected all of stream {shorten(entry.name)} from the server: {fault}"
+            )
         if missing:
             teller.words = f"{missing}: others have gone since, or cannot be read"
         counted = origin.state.messages if contents.messages is None else contents.messages
@@ -337,7 +369,9 @@ class _Account:
             note=teller.words or None,
         )
 
-    async def put_back(self, found: Found, deed: BackupAction, teller: ProgressReporter) -> Restored:
+    async def put_back(
+        self, found: Found, deed: BackupAction, teller: ProgressReporter
+    ) -> Restored:
         """Make a stream with its consumers, or bring them up to date."""
         place, entry, config = found
         if self._replicas is not None:

@@ -1,12 +1,14 @@
 """jsproto on asyncio: ``async with connect("nats://127.0.0.1:4222") as nc``.
 
-Theory. There is no task that reads or writes. The transport calls `AsyncioProtocol`, which hands the bytes to the connection and
-pumps; a user's verb hands its wish to the connection and asks for a pump with ``call_soon``, so that all wishes of one
-turn of the loop leave in one write, and those of a long one in a few; the one deadline is one ``call_at``. A verb that has to wait makes one future, and a
-run of messages costs one wake-up, not one for each message.
+Theory. There is no task that reads or writes. The transport calls `AsyncioProtocol`, which hands
+the bytes to the connection and pumps; a user's verb hands its wish to the connection and asks for a
+pump with ``call_soon``, so that all wishes of one turn of the loop leave in one write, and those of
+a long one in a few; the one deadline is one ``call_at``. A verb that has to wait makes one future,
+and a run of messages costs one wake-up, not one for each message.
 
-Only dialling, and credentials that are awaited, are tasks; both end with the client. Reading never stops while the link
-lives. Closing is bounded by ``close_timeout``, whatever the peer does: what the peer does not take by then is aborted.
+Only dialling, and credentials that are awaited, are tasks; both end with the client. Reading never
+stops while the link lives. Closing is bounded by ``close_timeout``, whatever the peer does: what
+the peer does not take by then is aborted.
 """
 
 from __future__ import annotations
@@ -57,16 +59,18 @@ def connect(
 
     Args:
         servers: one URL, several with commas between, or a collection of URLs and `Server` values.
-        credentials: asked at each handshake for the server and the nonce to sign: a source of `jsproto_io.credentials`, or a
-            function of one's own, which may be a coroutine function.
+        credentials: asked at each handshake for the server and the nonce to sign: a source of
+            `jsproto_io.credentials`, or a function of one's own, which may be a coroutine function.
         options: see `jsproto.core.connection.options.Options`.
 
     Raises:
-        InvalidConfig: an option, a URL or a certificate that cannot work. What connecting raises comes when the client is entered:
-            `ConnectFailed` (nobody there, no answer in time, or all servers failed), `TlsUnavailable`, `TlsFailed`, `WebSocketFailed`,
-            `AuthorizationFailed` (also: asking for credentials raised), `CredentialsUnavailable` and `InvalidCredentials` (what was
-            asked for them), `RemoteProtocolError` (no NATS server), `ServerError` (what else the server says), `ConversationClosed`
-            (it was entered before).
+        InvalidConfig: an option, a URL or a certificate that cannot work. What connecting raises
+            comes when the client is entered: `ConnectFailed` (nobody there, no answer in time, or
+            all servers failed), `TlsUnavailable`, `TlsFailed`, `WebSocketFailed`,
+            `AuthorizationFailed` (also: asking for credentials raised), `CredentialsUnavailable`
+            and `InvalidCredentials` (what was asked for them), `RemoteProtocolError` (no NATS
+            server), `ServerError` (what else the server says), `ConversationClosed` (it was entered
+            before).
     """
     return Client(servers, credentials, options)
 
@@ -78,7 +82,16 @@ show_options(connect)
 class Client(AsyncClient):
     """One connection to one NATS system, on the running event loop."""
 
-    __slots__ = ("_armed", "_closing", "_credentials", "_link", "_links", "_loop", "_tasks", "_timer")
+    __slots__ = (
+        "_armed",
+        "_closing",
+        "_credentials",
+        "_link",
+        "_links",
+        "_loop",
+        "_tasks",
+        "_timer",
+    )
 
     def __init__(
         self, servers: Servers, credentials: AsyncCredentials | None, options: ConnectOptions
@@ -117,7 +130,9 @@ class Client(AsyncClient):
         return self.__aenter__().__await__()
 
     async def close(self) -> None:
-        """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
+        """End everything, wait at most ``close_timeout`` until the server has read what was sent,
+        and hang up.
+        """
         if not self._begun or self._gone():
             return
         self._at_home()
@@ -193,7 +208,9 @@ class Client(AsyncClient):
             super()._pump()
 
     def _received(self) -> None:  # pyright: ignore[reportUnusedFunction] - its link calls it
-        """Bytes came: whoever they wake goes first, so that what is to be sent now and what he sends are one write."""
+        """Bytes came: whoever they wake goes first, so that what is to be sent now and what he
+        sends are one write.
+        """
         driver = self._driver
         driver.collect()
         if driver.woken and not driver.orders:
@@ -203,7 +220,9 @@ class Client(AsyncClient):
             self._pump()
 
     def _arm(self, deadline: float | None) -> None:
-        """One timer, and it may be early: a tick that finds nothing due is cheaper than a new timer each time."""
+        """One timer, and it may be early: a tick that finds nothing due is cheaper than a new timer
+        each time.
+        """
         timer = self._timer
         if timer is not None:
             if deadline is not None and self._armed <= deadline:
@@ -272,7 +291,9 @@ class Client(AsyncClient):
         try:
             return await asyncio.shield(doing)
         except asyncio.CancelledError:
-            await asyncio.wait([doing])  # it may still be at work on what the caller is about to close
+            await asyncio.wait(
+                [doing]
+            )  # it may still be at work on what the caller is about to close
             raise
 
     async def _places(self, host: str, port: int, patience: float | None) -> Sequence[AddrInfo]:
@@ -282,7 +303,9 @@ class Client(AsyncClient):
             )
 
     def _probe(self, server: Server, options: ConnectOptions) -> Self:
-        return type(self)(server, None if self._credentials is nobody else self._credentials, options)
+        return type(self)(
+            server, None if self._credentials is nobody else self._credentials, options
+        )
 
     # ------------------------------------------------------------------ credentials
 

@@ -59,7 +59,16 @@ from jsproto_io._backup.progress import Phase, Progress, ProgressReporter, Tell,
 from jsproto_io._client.sync_client import SyncClient
 from jsproto_io._client.facade_sync import SyncJetStream
 
-__all__ = ["Phase", "Progress", "Restored", "back_up", "load_consumer", "load_stream", "restore", "save"]
+__all__ = [
+    "Phase",
+    "Progress",
+    "Restored",
+    "back_up",
+    "load_consumer",
+    "load_stream",
+    "restore",
+    "save",
+]
 
 # ------------------------------------------------------------------------------------------------ backup
 
@@ -81,11 +90,15 @@ def back_up(
         folder: is made; it may be there if it is empty.
         js: another domain or API prefix than the client's own.
         streams: only these; all of the account if none are named.
-        data: also save messages. Older servers do not give those of streams in memory: the manifest has a note then.
-        check: let the server check what it stores first, which takes longer. What came is looked at in any case: an archive that
-            says that the server failed, that has no end, or that lacks messages of a stream which does not lose any by itself, is an error.
-            Servers before 2.15 send archives whose messages are not counted here: ``checked`` of a saved stream says so.
-        tell: is called with each `Progress`, by the caller's own task: it may take long, but must not block an event loop.
+        data: also save messages. Older servers do not give those of streams in memory: the manifest
+            has a note then.
+        check: let the server check what it stores first, which takes longer. What came is looked at
+            in any case: an archive that says that the server failed, that has no end, or that lacks
+            messages of a stream which does not lose any by itself, is an error. Servers before 2.15
+            send archives whose messages are not counted here: ``checked`` of a saved stream says
+            so.
+        tell: is called with each `Progress`, by the caller's own task: it may take long, but must
+            not block an event loop.
 
     Returns:
         What was saved, as it stands in the folder too.
@@ -93,8 +106,9 @@ def back_up(
     Raises:
         InvalidConfig: the folder is not empty; nothing was done.
         StreamNotFound: one that was named is not there; nothing was done.
-        InvalidResponse: a cluster could not say all of its streams or consumers; nothing was done. Or what came of a stream is not
-            all of it; the folder says that the backup is not complete.
+        InvalidResponse: a cluster could not say all of its streams or consumers; nothing was done.
+            Or what came of a stream is not all of it; the folder says that the backup is not
+            complete.
         JsprotoError: a snapshot broke; the folder says that the backup is not complete.
         OSError: what the disk says.
     """
@@ -151,8 +165,12 @@ def _chosen(
 
 def _all_there(listed: Listing[Any]) -> None:
     if not listed.complete:
-        names = ", ".join([*listed.missing, *listed.offline]) or f"{listed.total - len(listed)} more"
-        raise InvalidResponse(f"expected the servers to say all that there is, missing are {shorten(names)}")
+        names = (
+            ", ".join([*listed.missing, *listed.offline]) or f"{listed.total - len(listed)} more"
+        )
+        raise InvalidResponse(
+            f"expected the servers to say all that there is, missing are {shorten(names)}"
+        )
 
 
 # ------------------------------------------------------------------------------------------------ restore
@@ -189,8 +207,8 @@ def restore(
 ) -> tuple[Restored, ...]:
     """Put streams back out of a folder that `back_up` or the ``nats`` tool has written.
 
-    First everything in the folder is checked, then what is on the server; only then something is done. Each stream that was restored is
-    compared with what was saved.
+    First everything in the folder is checked, then what is on the server; only then something is
+    done. Each stream that was restored is compared with what was saved.
 
     Args:
         nc: where to.
@@ -198,13 +216,16 @@ def restore(
         js: another domain or API prefix than the client's own.
         streams: only these.
         data: restore messages too; else streams are made empty.
-        update: bring streams that are there up to date with the saved configurations; their messages stay as they are.
-        replicas: so many of each stream, and at most so many of each consumer, instead of what was saved.
+        update: bring streams that are there up to date with the saved configurations; their
+            messages stay as they are.
+        replicas: so many of each stream, and at most so many of each consumer, instead of what was
+            saved.
         tell: is called with each `Progress`.
 
     Raises:
         InvalidBackup: the backup is not complete, or damaged; nothing was done.
-        RestoreConflict: streams are in the way; nothing was done. It says what they hold, and what can be done.
+        RestoreConflict: streams are in the way; nothing was done. It says what they hold, and what
+            can be done.
         InvalidConfig: replicas that cannot be; nothing was done.
         RestoreFailed: some streams were refused or are not as they were; the others are there.
         LinkError: the link was lost in the middle; the note on it says how far it was.
@@ -255,7 +276,9 @@ def restore(
 
 
 def _checked(nc: SyncClient, saved: Sequence[Found], tell: Tell) -> None:
-    """Every archive is the one that was written, and every file can be read, before one of them is used."""
+    """Every archive is the one that was written, and every file can be read, before one of them is
+    used.
+    """
     for number, (place, entry, _) in enumerate(saved, 1):
         progress = Progress(
             deed="check",
@@ -284,12 +307,16 @@ class _Account:
 
     __slots__ = ("_nc", "_pure", "_replicas", "js")
 
-    def __init__(self, nc: SyncClient, js: SyncJetStream | None, replicas: int | None = None) -> None:
+    def __init__(
+        self, nc: SyncClient, js: SyncJetStream | None, replicas: int | None = None
+    ) -> None:
         self.js = js or nc.jetstream()
         self._nc = nc
         self._replicas = replicas
         #: Its conversations can be looked into while they are driven.
-        self._pure = JetStream(domain=self.js.domain, prefix=self.js.prefix, timeout=self.js.timeout)
+        self._pure = JetStream(
+            domain=self.js.domain, prefix=self.js.prefix, timeout=self.js.timeout
+        )
 
     def take(
         self,
@@ -316,7 +343,9 @@ class _Account:
         if missing and not fault and not may_shrink(origin.config):
             fault = f"{missing}; the others cannot be read, or were deleted meanwhile"
         if fault:
-            raise InvalidResponse(f"expected all of stream {shorten(entry.name)} from the server: {fault}")
+            raise InvalidResponse(
+                f"expected all of stream {shorten(entry.name)} from the server: {fault}"
+            )
         if missing:
             teller.words = f"{missing}: others have gone since, or cannot be read"
         counted = origin.state.messages if contents.messages is None else contents.messages

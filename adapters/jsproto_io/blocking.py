@@ -1,12 +1,16 @@
-"""jsproto on blocking calls: ``with connect("nats://127.0.0.1:4222") as nc``. No event loop, and hardly ever a thread.
+"""jsproto on blocking calls: ``with connect("nats://127.0.0.1:4222") as nc``. No event loop, and
+hardly ever a thread.
 
-Theory. Nothing runs but what a caller waits for: caller-driven, as `SelectorClient` says. Between two verbs nobody reads, so a caller that computes
-for longer than the server's patience with unanswered PINGs should call something now and then: else the server hangs up, and the next verb
-makes a new link first. Verbs look at the socket before they begin what has an answer, before they leave a link, and at least once in a second on their own; a
-verb that finds the link lost and has something to say waits for the next one, for at most ``connect_timeout``. Or the client is
-made with ``pump=True``: then a thread, the `BackgroundThread`, does that for the caller, and says in time that messages in hand are being worked on.
-While a snapshot is taken or a stream restored there is such a thread in any case: the server breaks these off after seconds of silence, and
-disks pause for longer.
+Theory. Nothing runs but what a caller waits for: caller-driven, as `SelectorClient` says. Between
+two verbs nobody reads, so a caller that computes for longer than the server's patience with
+unanswered PINGs should call something now and then: else the server hangs up, and the next verb
+makes a new link first. Verbs look at the socket before they begin what has an answer, before they
+leave a link, and at least once in a second on their own; a verb that finds the link lost and has
+something to say waits for the next one, for at most ``connect_timeout``. Or the client is made with
+``pump=True``: then a thread, the `BackgroundThread`, does that for the caller, and says in time
+that messages in hand are being worked on. While a snapshot is taken or a stream restored there is
+such a thread in any case: the server breaks these off after seconds of silence, and disks pause for
+longer.
 """
 
 from __future__ import annotations
@@ -47,25 +51,31 @@ def connect(
     pump: bool = False,
     **options: Unpack[ConnectOptions],
 ) -> Client:
-    """A client, to be entered with ``with``, or opened and closed by hand with ``open`` and ``close``.
+    """A client, to be entered with ``with``, or opened and closed by hand with ``open`` and
+    ``close``.
 
     Args:
         servers: one URL, several with commas between, or a collection of URLs and `Server` values.
-        credentials: asked at each handshake for the server and the nonce to sign: a source of `jsproto_io.credentials`, or a
-            function of one's own.
-        linger: seconds, or a `timedelta`, between two writes: publishes and acks that come sooner after the last one wait for company before they are
-            given to the kernel, and whatever waits for the server gives them at once. With more than 0 many small writes become
-            few; the first after a pause still goes at once, and a caller that computes for long in the middle of many sends the last of them late.
-        pump: a thread keeps the connection alive while the caller computes: pings, automatic in-progress, reading. It
-            begins with the first link. One caller at a time is still the rule.
+        credentials: asked at each handshake for the server and the nonce to sign: a source of
+            `jsproto_io.credentials`, or a function of one's own.
+        linger: seconds, or a `timedelta`, between two writes: publishes and acks that come sooner
+            after the last one wait for company before they are given to the kernel, and whatever
+            waits for the server gives them at once. With more than 0 many small writes become few;
+            the first after a pause still goes at once, and a caller that computes for long in the
+            middle of many sends the last of them late.
+        pump: a thread keeps the connection alive while the caller computes: pings, automatic
+            in-progress, reading. It begins with the first link. One caller at a time is still the
+            rule.
         options: see `jsproto.core.connection.options.Options`.
 
     Raises:
-        InvalidConfig: an option, a URL or a certificate that cannot work. What connecting raises comes when the client is entered:
-            `ConnectFailed` (nobody there, no answer in time, or all servers failed), `TlsUnavailable`, `TlsFailed`, `WebSocketFailed`,
-            `AuthorizationFailed` (also: asking for credentials raised), `CredentialsUnavailable` and `InvalidCredentials` (what was
-            asked for them), `RemoteProtocolError` (no NATS server), `ServerError` (what else the server says), `ConversationClosed`
-            (it was entered before).
+        InvalidConfig: an option, a URL or a certificate that cannot work. What connecting raises
+            comes when the client is entered: `ConnectFailed` (nobody there, no answer in time, or
+            all servers failed), `TlsUnavailable`, `TlsFailed`, `WebSocketFailed`,
+            `AuthorizationFailed` (also: asking for credentials raised), `CredentialsUnavailable`
+            and `InvalidCredentials` (what was asked for them), `RemoteProtocolError` (no NATS
+            server), `ServerError` (what else the server says), `ConversationClosed` (it was entered
+            before).
     """
     return Client(servers, credentials, options, linger=linger, pump=pump)
 
@@ -97,12 +107,16 @@ class Client(SelectorClient):
 
     def __enter__(self) -> Self:
         super().__enter__()
-        if self._keeper is not None and self._network is None:  # no time passes for a model server meanwhile
+        if (
+            self._keeper is not None and self._network is None
+        ):  # no time passes for a model server meanwhile
             self._keeper.start()
         return self
 
     def close(self) -> None:
-        """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
+        """End everything, wait at most ``close_timeout`` until the server has read what was sent,
+        and hang up.
+        """
         if self._keeper is not None:
             self._keeper.stop()
         super().close()

@@ -1,14 +1,18 @@
-"""Contexts of the ``nats`` CLI: ``connect(**context().options())`` goes where ``nats`` would go (ADR-21).
+"""Contexts of the ``nats`` CLI: ``connect(**context().options())`` goes where ``nats`` would go
+(ADR-21).
 
-    with connect(**context().options()) as nc:          # as NATS_CONTEXT, NATS_URL ... say, or the selected one
-    with connect(**context("orders").options()) as nc:  # a named one
+    with connect(**context().options()) as nc:          # as NATS_CONTEXT, NATS_URL ... say, or the
+    selected one with connect(**context("orders").options()) as nc:  # a named one
 
-Theory. A context is a file, and one of them is selected. `Contexts` is the folder with all of them, and reads and writes them as the CLI
-does: ``$XDG_CONFIG_HOME/nats`` or ``~/.config/nats``, with ``context/NAME.json`` and ``context.txt``. Files are replaced in one step, are for nobody
-else to read, and no name leads out of the folder. `context` puts the environment over it (`VARIABLES`), in the way of the CLI.
+Theory. A context is a file, and one of them is selected. `Contexts` is the folder with all of them,
+and reads and writes them as the CLI does: ``$XDG_CONFIG_HOME/nats`` or ``~/.config/nats``, with
+``context/NAME.json`` and ``context.txt``. Files are replaced in one step, are for nobody else to
+read, and no name leads out of the folder. `context` puts the environment over it (`VARIABLES`), in
+the way of the CLI.
 
-A `Context` is what came of it. What it refers to is looked up by `Context.options`, each time that it is asked, and creds files are read at each
-handshake. It is the same for all adapters, and `nc.jetstream()` is then in the domain, or behind the prefix, of the context.
+A `Context` is what came of it. What it refers to is looked up by `Context.options`, each time that
+it is asked, and creds files are read at each handshake. It is the same for all adapters, and
+`nc.jetstream()` is then in the domain, or behind the prefix, of the context.
 """
 
 from __future__ import annotations
@@ -30,7 +34,8 @@ from jsproto_io._context.options import ContextOptions, arguments_of
 
 __all__ = ["VARIABLES", "Context", "ContextOptions", "Contexts", "NatsContext", "context"]
 
-#: Variables of the environment that stand above a context, and its members. ``NATS_USER`` alone is a token.
+#: Variables of the environment that stand above a context, and its members. ``NATS_USER`` alone is
+#: a token.
 VARIABLES: Final[Mapping[str, str]] = {
     "NATS_URL": "url",
     "NATS_USER": "user",
@@ -48,13 +53,16 @@ _MAX_NAME: Final = 255 - len(_SUFFIX)
 
 
 def context(
-    name: str | None = None, *, environ: Mapping[str, str] | None = None, contexts: Contexts | None = None
+    name: str | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    contexts: Contexts | None = None,
 ) -> Context:
     """How the ``nats`` CLI would connect here: a context, and what the environment says above it.
 
     Args:
-        name: of the context, or the path of a file ``....json``; else ``NATS_CONTEXT``, else the selected one, and if none is selected
-            an empty one.
+        name: of the context, or the path of a file ``....json``; else ``NATS_CONTEXT``, else the
+            selected one, and if none is selected an empty one.
         environ: ``os.environ`` if it is not given.
         contexts: the folder; that of ``environ`` if it is not given.
 
@@ -95,7 +103,8 @@ class Context(RedactedSecret):
     Attributes:
         name: empty if it has none.
         settings: what it says.
-        environ: where ``env://NAME``, ``~`` and ``$NAME`` are looked up; ``os.environ`` if it is ``None``.
+        environ: where ``env://NAME``, ``~`` and ``$NAME`` are looked up; ``os.environ`` if it is
+            ``None``.
     """
 
     settings: NatsContext
@@ -113,7 +122,8 @@ class Context(RedactedSecret):
         return cls(name=Path(path).stem, settings=_settings(Path(path)))
 
     def options(self, **others: Unpack[ConnectOptions]) -> ContextOptions:
-        """What it says, as the arguments of `connect`. It looks up what is referred to, and waits for ``nsc`` if need be.
+        """What it says, as the arguments of `connect`. It looks up what is referred to, and waits
+        for ``nsc`` if need be.
 
         Args:
             others: more options of the connection; they stand above those of the context.
@@ -122,7 +132,8 @@ class Context(RedactedSecret):
             InvalidContext: something that it says cannot be, or cannot be done from here.
             ContextUnavailable: what it refers to is not there.
             InvalidCredentials: what it refers to is damaged.
-            CredentialsUnavailable: PyNaCl (extra ``nkeys``), which its credentials need, is not installed.
+            CredentialsUnavailable: PyNaCl (extra ``nkeys``), which its credentials need, is not
+                installed.
             InvalidConfig: a URL that is none; a domain beside a prefix.
             InvalidSubject: a domain or a prefix that no subject can carry.
         """
@@ -140,7 +151,12 @@ def _checked(name: str) -> str:
         InvalidContext: it is none.
     """
     fits = isinstance(name, str) and name.isprintable() and name == name.strip() and name != ""
-    if not fits or ".." in name or not {"/", "\\"}.isdisjoint(name) or len(name.encode()) > _MAX_NAME:
+    if (
+        not fits
+        or ".." in name
+        or not {"/", "\\"}.isdisjoint(name)
+        or len(name.encode()) > _MAX_NAME
+    ):
         raise InvalidContext(
             f"expected a name of 1 to {_MAX_NAME} bytes without .. / \\ or control characters, got {shorten(name)}"
         )
@@ -153,7 +169,8 @@ class Contexts:
     """The contexts of one folder.
 
     Attributes:
-        folder: where ``context.txt`` and the folder ``context`` are; that of the ``nats`` CLI if it is not given.
+        folder: where ``context.txt`` and the folder ``context`` are; that of the ``nats`` CLI if it
+            is not given.
     """
 
     folder: Path = field(factory=lambda: _home(os.environ), converter=Path)
@@ -218,7 +235,8 @@ class Contexts:
         """Write a context, new or in the place of another one.
 
         Raises:
-            InvalidContext, InvalidConfig, InvalidSubject: it cannot work, see `NatsContext.check`, or a name that none can have.
+            InvalidContext, InvalidConfig, InvalidSubject: it cannot work, see `NatsContext.check`,
+                or a name that none can have.
             ContextUnavailable: it cannot be written.
         """
         path = self.path(name)
@@ -229,7 +247,8 @@ class Contexts:
         return Context(name=name, settings=settings)
 
     def edit(self, name: str, **changes: object) -> Context:
-        """Change members of a context; an empty text, or ``None``, takes one away. What it says else is kept.
+        """Change members of a context; an empty text, or ``None``, takes one away. What it says
+        else is kept.
 
         Raises:
             InvalidContext: a member that is not known, or of another type; and as for `save`.
@@ -254,7 +273,8 @@ class Contexts:
         _remove(self.folder / "context.txt", missing_ok=True)
 
     def delete(self, name: str) -> None:
-        """Remove a context. The selected one goes only if it is the only one (as in the CLI), and is selected no more.
+        """Remove a context. The selected one goes only if it is the only one (as in the CLI), and
+        is selected no more.
 
         Raises:
             ContextUnavailable: there is none of this name, or it cannot be removed.
@@ -279,7 +299,9 @@ def _home(environ: Mapping[str, str]) -> Path:
     try:
         return (Path(home) if home else Path.home()) / ".config" / "nats"
     except RuntimeError as error:
-        raise ContextUnavailable("expected a home directory with contexts in it, there is none") from error
+        raise ContextUnavailable(
+            "expected a home directory with contexts in it, there is none"
+        ) from error
 
 
 def _is_context(path: Path) -> bool:
@@ -309,7 +331,10 @@ def _settings(path: Path) -> NatsContext:
 def _replace(path: Path, data: bytes) -> None:
     """Whoever reads it sees what was there or all that is new, and nobody else may read it."""
     try:
-        for folder in (path.parent.parent, path.parent):  # what mkdir makes on its way has not the mode
+        for folder in (
+            path.parent.parent,
+            path.parent,
+        ):  # what mkdir makes on its way has not the mode
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, scratch = tempfile.mkstemp(
             prefix=f".{path.name}.", dir=path.parent
@@ -325,11 +350,15 @@ def _replace(path: Path, data: bytes) -> None:
                 Path(scratch).unlink()
             raise
     except OSError as error:
-        raise ContextUnavailable(f"expected to write {path}, it failed: {type(error).__name__}") from error
+        raise ContextUnavailable(
+            f"expected to write {path}, it failed: {type(error).__name__}"
+        ) from error
 
 
 def _remove(path: Path, *, missing_ok: bool = False) -> None:
     try:
         path.unlink(missing_ok=missing_ok)
     except OSError as error:
-        raise ContextUnavailable(f"expected to remove {path}, it failed: {type(error).__name__}") from error
+        raise ContextUnavailable(
+            f"expected to remove {path}, it failed: {type(error).__name__}"
+        ) from error

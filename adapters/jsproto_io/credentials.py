@@ -1,16 +1,20 @@
-"""Where credentials come from: creds files, JWTs and nkeys, for ``connect(..., credentials=...)`` of every adapter.
+"""Where credentials come from: creds files, JWTs and nkeys, for ``connect(..., credentials=...)``
+of every adapter.
 
     connect(url, credentials=CredsFile("~/.nkeys/creds/me.creds"))
 
-Theory. A source is asked at each handshake, with the server and the nonce of its INFO, and answers with an `Auth` for that
-nonce. Those with a file read it each time, so credentials can be renewed in place, and the client that is put out because
-its JWT ran out comes back with the new one. A file is a few kilobytes on a disk at hand: it is read without ceremony, in an event
-loop too. Whatever takes longer is a callable of one's own, which asyncio, trio and anyio may await.
+Theory. A source is asked at each handshake, with the server and the nonce of its INFO, and answers
+with an `Auth` for that nonce. Those with a file read it each time, so credentials can be renewed in
+place, and the client that is put out because its JWT ran out comes back with the new one. A file is
+a few kilobytes on a disk at hand: it is read without ceremony, in an event loop too. Whatever takes
+longer is a callable of one's own, which asyncio, trio and anyio may await.
 
-What is wrong is said as early as it can be known: in memory when the source is made, in a file when it is read. Errors name
-the file and hold nothing of it. A server without a nonce verifies no key, so nothing is signed for it.
+What is wrong is said as early as it can be known: in memory when the source is made, in a file when
+it is read. Errors name the file and hold nothing of it. A server without a nonce verifies no key,
+so nothing is signed for it.
 
-`TlsFiles`, the certificates, are given as ``tls_context``; `WebSocket`, path and headers for a proxy, as ``websocket``.
+`TlsFiles`, the certificates, are given as ``tls_context``; `WebSocket`, path and headers for a
+proxy, as ``websocket``.
 """
 
 from __future__ import annotations
@@ -32,7 +36,16 @@ from jsproto_io._auth.ed25519 import KeyPair, check_signing
 from jsproto_io._layers.tls import TlsFiles
 from jsproto_io._layers.websocket_options import WebSocket
 
-__all__ = ["Claims", "Creds", "CredsFile", "NkeyFile", "NkeySeed", "TlsFiles", "UserCreds", "WebSocket"]
+__all__ = [
+    "Claims",
+    "Creds",
+    "CredsFile",
+    "NkeyFile",
+    "NkeySeed",
+    "TlsFiles",
+    "UserCreds",
+    "WebSocket",
+]
 
 T = TypeVar("T")
 
@@ -51,7 +64,8 @@ def _path(given: str | Path) -> Path:
 @final
 @frozen
 class CredsFile:
-    """A creds file, as ``nsc generate creds`` writes it: a user's JWT and seed. It is read again at each handshake.
+    """A creds file, as ``nsc generate creds`` writes it: a user's JWT and seed. It is read again at
+    each handshake.
 
     Raises:
         CredentialsUnavailable: PyNaCl (extra ``nkeys``) is not installed.
@@ -167,7 +181,9 @@ def _read(path: Path, most: int, parse: Callable[[bytes], T]) -> T:
 
 def _signed(seed: Seed, nonce: str) -> Auth:
     pair = KeyPair(seed)
-    return Auth(nkey=str(pair.public), signature=pair.sign(nonce.encode()) if nonce else None, nonce=nonce)
+    return Auth(
+        nkey=str(pair.public), signature=pair.sign(nonce.encode()) if nonce else None, nonce=nonce
+    )
 
 
 def _shown(creds: UserCreds, nonce: str, what: str) -> Auth:

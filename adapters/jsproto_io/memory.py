@@ -1,18 +1,22 @@
-"""Clients of a model server in memory, on virtual time: an application is tested as it is, without a server or a socket.
+"""Clients of a model server in memory, on virtual time: an application is tested as it is, without
+a server or a socket.
 
     with MemoryServer():
         application()                            # whatever it connects to with jsproto_io.blocking
     MemoryServer().run(application)              # a coroutine function, on asyncio
     MemoryServer().run(application, backend="trio")
 
-Theory. A `MemoryServer` is a `jsproto.testing.Switchboard` that adapters can dial. Whoever waits is woken by its lines; what differs is who
-notices that everybody waits, and lets time leap. On asyncio that is the selector of a `_Loop`, which is asked to sleep; on trio it is
-the clock, which is asked how long to sleep; without ``await`` it is the client itself, when it would sleep.
+Theory. A `MemoryServer` is a `jsproto.testing.Switchboard` that adapters can dial. Whoever waits is
+woken by its lines; what differs is who notices that everybody waits, and lets time leap. On asyncio
+that is the selector of a `_Loop`, which is asked to sleep; on trio it is the clock, which is asked
+how long to sleep; without ``await`` it is the client itself, when it would sleep.
 
-Every address leads to the one server, so URLs stay as they are. Only connections of ours are in memory. What else an application on
-asyncio connects to is real; but time waits for nobody out there.
+Every address leads to the one server, so URLs stay as they are. Only connections of ours are in
+memory. What else an application on asyncio connects to is real; but time waits for nobody out
+there.
 
-It belongs to one thread of one process. While it is active, a client elsewhere is refused and reaches no real server (`_network`).
+It belongs to one thread of one process. While it is active, a client elsewhere is refused and
+reaches no real server (`_network`).
 """
 
 # ruff: noqa: SLF001 - client and transport are one thing in several classes
@@ -49,11 +53,13 @@ Backend: TypeAlias = Literal["asyncio", "trio"]
 
 @final
 class MemoryServer(Switchboard):
-    """A model server that clients of every adapter can connect to, and that a test breaks by its verbs.
+    """A model server that clients of every adapter can connect to, and that a test breaks by its
+    verbs.
 
-    As a context manager it is the network of all clients that are entered in its body. Those with ``await`` also need its clock, so `run`
-    them. While it is active, no client of this process, or of a process that it starts, opens a real socket: a client that it cannot
-    serve, in another thread, process or event loop, raises `LocalProtocolError`.
+    As a context manager it is the network of all clients that are entered in its body. Those with
+    ``await`` also need its clock, so `run` them. While it is active, no client of this process, or
+    of a process that it starts, opens a real socket: a client that it cannot serve, in another
+    thread, process or event loop, raises `LocalProtocolError`.
 
     Args:
         model: the server; a plain `SimServer` if none is given.
@@ -77,14 +83,15 @@ class MemoryServer(Switchboard):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._end_here()
         try:
             NETWORK.reset(self._tokens.pop())
-        except (
-            ValueError
-        ):  # left in another context, as some test runners do; it is not active any more in any case
+        except ValueError:  # left in another context, as some test runners do; it is not active any more in any case
             NETWORK.set(None)
 
     def _begin_here(self) -> None:
@@ -98,9 +105,13 @@ class MemoryServer(Switchboard):
         self._homes.pop()
 
     def run(
-        self, main: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts, backend: Backend = "asyncio"
+        self,
+        main: Callable[[*Ts], Coroutine[Any, Any, T]],
+        *args: *Ts,
+        backend: Backend = "asyncio",
     ) -> T:
-        """Run a coroutine function in this world, as `asyncio.run` or ``trio.run`` would in the real one, and give its result.
+        """Run a coroutine function in this world, as `asyncio.run` or ``trio.run`` would in the
+        real one, and give its result.
 
         Args:
             main: the application, or the test.
@@ -161,7 +172,9 @@ class MemoryServer(Switchboard):
 
 @final
 class _Plug:
-    """One line after another, and whoever waits for one lets time leap; see `jsproto_io._transport.selector_socket.SelectorTransport`."""
+    """One line after another, and whoever waits for one lets time leap; see
+    `jsproto_io._transport.selector_socket.SelectorTransport`.
+    """
 
     __slots__ = ("_board", "_line", "_opening", "asleep", "broken", "due", "unsent")
 
@@ -350,9 +363,21 @@ class _Transport(asyncio.Transport):
 
 @final
 class _Link:
-    """A line that lives in a task; see `jsproto_io._transport.nursery_stream.Stream`. ``client`` is ``None`` once nobody wants it any more."""
+    """A line that lives in a task; see `jsproto_io._transport.nursery_stream.Stream`. ``client`` is
+    ``None`` once nobody wants it any more.
+    """
 
-    __slots__ = ("_bell", "_board", "_line", "_nursery", "_scope", "_ways", "broken", "client", "unsent")
+    __slots__ = (
+        "_bell",
+        "_board",
+        "_line",
+        "_nursery",
+        "_scope",
+        "_ways",
+        "broken",
+        "client",
+        "unsent",
+    )
 
     def __init__(self, client: Owner, board: MemoryServer) -> None:
         self.client: Owner | None = client
@@ -446,7 +471,9 @@ class _TrioClock:
         return self._board.clock.now
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Asked when nobody can go on: first look what comes from outside, then leap. An exception here would be a fault of trio."""
+        """Asked when nobody can go on: first look what comes from outside, then leap. An exception
+        here would be a fault of trio.
+        """
         self._looked = not self._looked
         if self._looked:
             return 0.0

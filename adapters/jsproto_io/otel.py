@@ -1,8 +1,10 @@
-"""OpenTelemetry for a client: ``connect(url, watch=Telemetry())``. It takes the extra ``otel``, which is the API alone.
+"""OpenTelemetry for a client: ``connect(url, watch=Telemetry())``. It takes the extra ``otel``,
+which is the API alone.
 
-Theory. `Telemetry` is a watcher (`jsproto_io._event_logger`): it hears the few events of the lifecycle, never a message. What happens for each message is
-counted by the client anyway (`Stats`), and read when somebody collects. So it costs a running client nothing, and one without it
-has never heard of OpenTelemetry. One `Telemetry` may watch any number of clients.
+Theory. `Telemetry` is a watcher (`jsproto_io._event_logger`): it hears the few events of the
+lifecycle, never a message. What happens for each message is counted by the client anyway (`Stats`),
+and read when somebody collects. So it costs a running client nothing, and one without it has never
+heard of OpenTelemetry. One `Telemetry` may watch any number of clients.
 
 | metric | kind | unit | attributes |
 |---|---|---|---|
@@ -13,8 +15,9 @@ has never heard of OpenTelemetry. One `Telemetry` may watch any number of client
 | ``nats.client.messages.received`` | observable counter | ``{message}`` | |
 | ``nats.client.io`` | observable counter | ``By`` | ``network.io.direction`` |
 
-All have ``nats.client.name`` too if the client has a name. Each event is also added to the span that is current where it happens, if that is
-recording, with ``server.address`` and ``server.port``. No attribute holds what a peer has said, a subject, or a secret.
+All have ``nats.client.name`` too if the client has a name. Each event is also added to the span
+that is current where it happens, if that is recording, with ``server.address`` and ``server.port``.
+No attribute holds what a peer has said, a subject, or a secret.
 
 `injected` and `extracted` carry the context of a trace in the headers of a message.
 """
@@ -34,7 +37,8 @@ try:
     from opentelemetry.propagators.textmap import Getter
 except ModuleNotFoundError:
     raise ModuleNotFoundError(
-        "expected opentelemetry-api, it is not installed: install nats-jsproto[otel]", name="opentelemetry"
+        "expected opentelemetry-api, it is not installed: install nats-jsproto[otel]",
+        name="opentelemetry",
     ) from None
 
 if TYPE_CHECKING:
@@ -58,7 +62,9 @@ class Telemetry:
         self._connections = meter.create_up_down_counter(
             "nats.client.connections", "{connection}", "Links that are up"
         )
-        self._connects = meter.create_counter("nats.client.connects", "{connect}", "Links that came up")
+        self._connects = meter.create_counter(
+            "nats.client.connects", "{connect}", "Links that came up"
+        )
         self._disconnects = meter.create_counter(
             "nats.client.disconnects", "{disconnect}", "Links that were lost"
         )
@@ -68,7 +74,9 @@ class Telemetry:
         )
         meter.create_observable_counter("nats.client.io", [self._bytes], "By", "Bytes on the wire")
         self._clients: dict[LoggedEvent, bool] = {}  # whether its link is up
-        self._gone: dict[str | None, tuple[int, int, int]] = {}  # what those counted that are over, by name
+        self._gone: dict[
+            str | None, tuple[int, int, int]
+        ] = {}  # what those counted that are over, by name
 
     def __repr__(self) -> str:
         return f"<Telemetry: {len(self._clients)} clients>"
@@ -95,9 +103,13 @@ class Telemetry:
         elif isinstance(told, Closed):
             self._down(client, whose)
             if self._clients.pop(client, None) is not None:
-                self._gone[client.name] = _sum(self._gone.get(client.name, (0, 0, 0)), _counts(client))
+                self._gone[client.name] = _sum(
+                    self._gone.get(client.name, (0, 0, 0)), _counts(client)
+                )
             _add(
-                "nats.closed", client, {} if told.error is None else {"error.type": type(told.error).__name__}
+                "nats.closed",
+                client,
+                {} if told.error is None else {"error.type": type(told.error).__name__},
             )
         else:
             kind: _Attributes = {"nats.notice": told.kind.name}
@@ -154,7 +166,9 @@ def extracted(headers: Headers | None, *, context: Context | None = None) -> Con
 
 @final
 class _Reading(Getter[Headers]):
-    """Propagators know names in small letters; who has sent a message may have written them otherwise."""
+    """Propagators know names in small letters; who has sent a message may have written them
+    otherwise.
+    """
 
     def get(self, carrier: Headers, key: str) -> list[str] | None:
         return [value for name, value in carrier.items() if name.lower() == key.lower()] or None
@@ -185,5 +199,10 @@ def _add(name: str, client: LoggedEvent, attributes: Mapping[str, AttributeValue
         server = client.server
         span.add_event(
             name,
-            {**_named(client.name), "server.address": server.host, "server.port": server.port, **attributes},
+            {
+                **_named(client.name),
+                "server.address": server.host,
+                "server.port": server.port,
+                **attributes,
+            },
         )

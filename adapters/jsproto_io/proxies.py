@@ -1,12 +1,17 @@
-"""The way to servers through a proxy: ``connect(url, proxy="http://user:password@proxy:3128")``, ``socks5://`` likewise, or a tunnel of one's own.
+"""The way to servers through a proxy: ``connect(url, proxy="http://user:password@proxy:3128")``,
+``socks5://`` likewise, or a tunnel of one's own.
 
-Theory. A `Tunnel` says where to dial instead of the server, and gives a `ByteFilter` that asks for the way to it. Once that stands it changes nothing any
-more, and what stands over it (TLS, a WebSocket, the connection) is as without it: names of certificates are those of the server, and
-the one deadline of an attempt spans the proxy too. Every adapter dials and covers its streams in the same place, so one tunnel serves them all.
+Theory. A `Tunnel` says where to dial instead of the server, and gives a `ByteFilter` that asks for
+the way to it. Once that stands it changes nothing any more, and what stands over it (TLS, a
+WebSocket, the connection) is as without it: names of certificates are those of the server, and the
+one deadline of an attempt spans the proxy too. Every adapter dials and covers its streams in the
+same place, so one tunnel serves them all.
 
-What is said to a proxy is straight-line, so it is a generator (`Talk`), and `ProxyHandshake` is the layer around it.
+What is said to a proxy is straight-line, so it is a generator (`Talk`), and `ProxyHandshake` is the
+layer around it.
 
-The proxy looks up the name of the server; here nobody does. It is spoken to in clear: one that wants TLS for itself is not supported.
+The proxy looks up the name of the server; here nobody does. It is spoken to in clear: one that
+wants TLS for itself is not supported.
 """
 
 from __future__ import annotations
@@ -83,10 +88,12 @@ class _Proxy(RedactedSecret):
     def parse(cls, url: str) -> Self:
         """A proxy from ``scheme://[user:password@]host[:port]``.
 
-        Nothing stands behind that: in a password with a slash in it a path would begin, and a host would be what is secret.
+        Nothing stands behind that: in a password with a slash in it a path would begin, and a host
+        would be what is secret.
 
         Raises:
-            InvalidConfig: not such a URL. The text shows nothing of it: who knows which part is the password?
+            InvalidConfig: not such a URL. The text shows nothing of it: who knows which part is the
+                password?
         """
         scheme, found, rest = url.strip().partition("://")
         if not found or scheme.lower() != cls.SCHEME:
@@ -112,7 +119,9 @@ class _Proxy(RedactedSecret):
 @final
 @frozen
 class HttpProxy(_Proxy):
-    """A proxy that opens tunnels by the method CONNECT (RFC 9110, 9.3.6); user and password go as Basic."""
+    """A proxy that opens tunnels by the method CONNECT (RFC 9110, 9.3.6); user and password go as
+    Basic.
+    """
 
     SCHEME: ClassVar[str] = "http"
     PORT: ClassVar[int] = 80
@@ -138,7 +147,9 @@ class HttpProxy(_Proxy):
 @final
 @frozen
 class SocksProxy(_Proxy):
-    """A proxy that speaks SOCKS 5 (RFC 1928), with user and password (RFC 1929) if it asks for them."""
+    """A proxy that speaks SOCKS 5 (RFC 1928), with user and password (RFC 1929) if it asks for
+    them.
+    """
 
     SCHEME: ClassVar[str] = "socks5"
     PORT: ClassVar[int] = 1080
@@ -178,7 +189,9 @@ def tunnel_of(given: str | Tunnel | None) -> Tunnel | None:
     scheme = given.strip().partition("://")[0].lower()
     kind = _KINDS.get(scheme)
     if kind is None:
-        raise InvalidConfig(f"expected a proxy as {' or '.join(_KINDS)}://host:port, got another URL")
+        raise InvalidConfig(
+            f"expected a proxy as {' or '.join(_KINDS)}://host:port, got another URL"
+        )
     return kind.parse(given)
 
 
@@ -187,7 +200,9 @@ def tunnel_of(given: str | Tunnel | None) -> Tunnel | None:
 
 @final
 class ProxyHandshake:
-    """One way through a proxy to a server: until the proxy agrees it is talked to, from then on bytes pass as they are."""
+    """One way through a proxy to a server: until the proxy agrees it is talked to, from then on
+    bytes pass as they are.
+    """
 
     __slots__ = ("_held", "_proxy", "_say", "_server", "_talk", "_word", "stands")
 
@@ -243,7 +258,9 @@ class ProxyHandshake:
             LocalProtocolError: there is no way yet.
         """
         if not self.stands:
-            raise LocalProtocolError("expected that the way through the proxy stands before anything is said")
+            raise LocalProtocolError(
+                "expected that the way through the proxy stands before anything is said"
+            )
         return data
 
     def outgoing(self) -> bytes:
@@ -268,7 +285,9 @@ def _authority(server: Server) -> str:
     """Host and port as a request names them; a zone means something on this machine only."""
     host = server.host.partition("%")[0]
     if _HOST(host) is None:
-        raise InvalidConfig(f"expected a host of printable ASCII behind a proxy, got {shorten(host)}")
+        raise InvalidConfig(
+            f"expected a host of printable ASCII behind a proxy, got {shorten(host)}"
+        )
     return f"[{host}]:{server.port}" if ":" in host else f"{host}:{server.port}"
 
 

@@ -5,10 +5,11 @@
     async def test_an_order_is_confirmed(nats, nats_server): ...
     def test_an_order_is_printed(nats_sync): ...
 
-Theory. `nats_server` is a `MemoryServer`, new for each test, and the network of whatever connects in it. A coroutine test that has it is run
-in its time by this plugin, so no other plugin is needed. One that is there and would run it, as pytest-asyncio, anyio or pytest-trio, is given a
-plain function in its place. The client `nats` is entered around the test,
-in the task of the test, since that is what trio wants. Three fixtures say how things are, and are there to be overridden:
+Theory. `nats_server` is a `MemoryServer`, new for each test, and the network of whatever connects
+in it. A coroutine test that has it is run in its time by this plugin, so no other plugin is needed.
+One that is there and would run it, as pytest-asyncio, anyio or pytest-trio, is given a plain
+function in its place. The client `nats` is entered around the test, in the task of the test, since
+that is what trio wants. Three fixtures say how things are, and are there to be overridden:
 `nats_adapter`, `nats_model`, `nats_limit`.
 """
 
@@ -43,13 +44,17 @@ _WRITTEN: Final = pytest.StashKey[Callable[..., Awaitable[object]]]()
 
 @pytest.fixture
 def nats_adapter() -> str:
-    """Whose client `nats` is, and what coroutine tests run on: ``asyncio``, ``trio``, ``anyio`` or ``anyio+trio``."""
+    """Whose client `nats` is, and what coroutine tests run on: ``asyncio``, ``trio``, ``anyio`` or
+    ``anyio+trio``.
+    """
     return "asyncio"
 
 
 @pytest.fixture
 def nats_model() -> SimServer:
-    """The server, before anybody has connected: of another version, with permissions, without JetStream."""
+    """The server, before anybody has connected: of another version, with permissions, without
+    JetStream.
+    """
     return SimServer()
 
 
@@ -60,8 +65,11 @@ def nats_limit() -> float:
 
 
 @pytest.fixture
-def nats_server(nats_model: SimServer, nats_limit: float, nats_adapter: str) -> Iterator[MemoryServer]:
-    """The server in memory that whatever connects in this test is connected to, with verbs to break it.
+def nats_server(
+    nats_model: SimServer, nats_limit: float, nats_adapter: str
+) -> Iterator[MemoryServer]:
+    """The server in memory that whatever connects in this test is connected to, with verbs to break
+    it.
 
     Raises:
         InvalidConfig: there is no such adapter.
@@ -90,14 +98,18 @@ def nats_sync(nats_server: MemoryServer) -> Iterator[blocking.Client]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Keep a coroutine test as its author wrote it: other plugins put a function of their own in its place to run it."""
+    """Keep a coroutine test as its author wrote it: other plugins put a function of their own in
+    its place to run it.
+    """
     if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
         item.stash[_WRITTEN] = item.obj
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Run a coroutine test that has a server in memory in that server's time, whichever plugin meant to run it."""
+    """Run a coroutine test that has a server in memory in that server's time, whichever plugin
+    meant to run it.
+    """
     given: dict[str, Any] = pyfuncitem.funcargs
     server = given.get("nats_server")
     test = pyfuncitem.stash.get(_WRITTEN, None)

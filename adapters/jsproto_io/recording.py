@@ -1,8 +1,10 @@
 """Files for recorders: ``connect(..., record="incident.trace")``, the same for every adapter.
 
-Theory. What is written is decided in `jsproto.trace`; here is only the file. It is new, always: where there is one already, the next gets a
-number, because nobody wants the record of an incident gone with the restart that followed it. Text waits for company, for `_LINGER`
-seconds at most while anything is recorded; in a fork it is the parent's to write. A file that cannot be written any more is logged once and given up; the connection goes on.
+Theory. What is written is decided in `jsproto.trace`; here is only the file. It is new, always:
+where there is one already, the next gets a number, because nobody wants the record of an incident
+gone with the restart that followed it. Text waits for company, for `_LINGER` seconds at most while
+anything is recorded; in a fork it is the parent's to write. A file that cannot be written any more
+is logged once and given up; the connection goes on.
 """
 
 from __future__ import annotations
@@ -40,8 +42,10 @@ class TraceFile:
     """Where a connection is recorded, and what of it.
 
     Attributes:
-        path: the file, made anew when the client is entered; where it exists, a number is added to its name.
-        keep: what is kept of that which users wrote: nothing, lengths, digests or all. Credentials never are.
+        path: the file, made anew when the client is entered; where it exists, a number is added to
+            its name.
+        keep: what is kept of that which users wrote: nothing, lengths, digests or all. Credentials
+            never are.
         most_bytes: so much is written, and no more; the last line then says so.
     """
 
@@ -63,7 +67,10 @@ def tape_of(record: Record) -> Tape:
     wish = record if isinstance(record, TraceFile) else TraceFile(record)
     room = Room(wish.most_bytes)
     return Tape(
-        NewFile(wish.path), keep=wish.keep, room=room, about={"client": f"jsproto {jsproto.__version__}"}
+        NewFile(wish.path),
+        keep=wish.keep,
+        room=room,
+        about={"client": f"jsproto {jsproto.__version__}"},
     )
 
 
@@ -138,7 +145,9 @@ def _last(file: FileIO, waiting: bytearray, process: int) -> None:
 
 
 def _made(path: Path) -> tuple[Path, FileIO]:
-    names = chain((path,), (path.with_stem(f"{path.stem}-{number}") for number in range(1, _MOST_FILES)))
+    names = chain(
+        (path,), (path.with_stem(f"{path.stem}-{number}") for number in range(1, _MOST_FILES))
+    )
     for name in names:
         try:
             return name, FileIO(name, "x")

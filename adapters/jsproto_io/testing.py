@@ -1,12 +1,14 @@
 """Proof that an adapter keeps the contract: ``check_driver(connect, backend="trio")``.
 
-Theory. An adapter has no choice in what NATS means, only in how it waits, so one set of checks fits all (`_contract`). Each check has a
-model server of its own on a real socket (`_hosted`), and after it nothing may be left: no task, no thread, no open file. Or it has a real
-server behind a relay (`_relayed`), and leaves out what only a model can be made to do.
+Theory. An adapter has no choice in what NATS means, only in how it waits, so one set of checks fits
+all (`_contract`). Each check has a model server of its own on a real socket (`_hosted`), and after
+it nothing may be left: no task, no thread, no open file. Or it has a real server behind a relay
+(`_relayed`), and leaves out what only a model can be made to do.
 
-An adapter with ``await`` is run by anyio on asyncio or trio; a check cancels it at its first wait, its second, and so on, until it is through. On
-asyncio that is done twice: as a scope does it, and as a task that is cancelled just when it was to be woken. An adapter without
-``await`` is given the form of one that never waits.
+An adapter with ``await`` is run by anyio on asyncio or trio; a check cancels it at its first wait,
+its second, and so on, until it is through. On asyncio that is done twice: as a scope does it, and
+as a task that is cancelled just when it was to be woken. An adapter without ``await`` is given the
+form of one that never waits.
 
     check_driver(connect, backend="asyncio")      # or "trio"; or "blocking" for one without await
     check_driver(connect, backend="trio", server="nats://127.0.0.1:4222")
@@ -53,15 +55,17 @@ def check_driver(
     server: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Check an adapter against the whole contract, one clause after the other, and stop at the first that it breaks.
+    """Check an adapter against the whole contract, one clause after the other, and stop at the
+    first that it breaks.
 
     Args:
         connect: makes a client from URLs and options, as `jsproto_io.asyncio.connect` does.
         backend: what it runs on.
         only: check the clauses with this text in their name.
         web: through a WebSocket; takes the extra ``ws``.
-        server: the URL of a running nats-server with JetStream instead of the model server, of any scheme. Nobody else may use it: its
-            stream ``S`` is deleted. Certificates must show 127.0.0.1. Clauses with ``model`` are left out.
+        server: the URL of a running nats-server with JetStream instead of the model server, of any
+            scheme. Nobody else may use it: its stream ``S`` is deleted. Certificates must show
+            127.0.0.1. Clauses with ``model`` are left out.
         options: what a client needs to connect to it, as ``tls_context``.
 
     Raises:
@@ -74,7 +78,9 @@ def check_driver(
     for clause in CONTRACT:
         fits = clause.needs in {"", "a thread" if backend == "blocking" else "tasks"}
         if only in clause.name and fits and not (server is not None and clause.model):
-            for native in (False, True) if clause.needs == "tasks" and backend == "asyncio" else (False,):
+            for native in (
+                (False, True) if clause.needs == "tasks" and backend == "asyncio" else (False,)
+            ):
                 _check(connect, clause, backend, host, native=native)
 
 
@@ -95,7 +101,9 @@ def _check(
             else:
                 anyio.run(rig.play, clause.check, backend=backend)
         except Exception as error:
-            raise PromiseBroken(f"expected that {clause.name}: {type(error).__name__}: {error}") from error
+            raise PromiseBroken(
+                f"expected that {clause.name}: {type(error).__name__}: {error}"
+            ) from error
     if threading.active_count() > threads:
         raise PromiseBroken(
             f"expected no thread to be left, {threading.enumerate()} are, after: {clause.name}"
@@ -140,7 +148,12 @@ class _Rig:
     """What the checks use; see `jsproto_io._testing.harness.Harness`."""
 
     def __init__(
-        self, connect: Callable[..., Any], hosted: ModelServer | ServerRelay, *, waits: bool, native: bool
+        self,
+        connect: Callable[..., Any],
+        hosted: ModelServer | ServerRelay,
+        *,
+        waits: bool,
+        native: bool,
     ) -> None:
         self.hosted = hosted
         self._connect = connect
@@ -149,7 +162,9 @@ class _Rig:
 
     def connect(self, *urls: str, **options: object) -> Any:
         """A client."""
-        client = self._connect(list(urls) or self.hosted.url, **{**PROMPT, **self.hosted.options, **options})
+        client = self._connect(
+            list(urls) or self.hosted.url, **{**PROMPT, **self.hosted.options, **options}
+        )
         return client if self._waits else _Awaited(client)
 
     async def play(self, check: Callable[[Self], Awaitable[None]]) -> None:
@@ -188,7 +203,9 @@ async def _told(story: Callable[[], Awaitable[object]]) -> None:
 
 
 async def _natively(story: Awaitable[object], at: int) -> bool:
-    """As a task of asyncio is cancelled that was to be woken in the same turn of the loop: the exception comes instead."""
+    """As a task of asyncio is cancelled that was to be woken in the same turn of the loop: the
+    exception comes instead.
+    """
     cancelled = False
 
     def cancel() -> None:
@@ -209,7 +226,9 @@ async def _natively(story: Awaitable[object], at: int) -> bool:
 
 @final
 class _Counted:
-    """Awaits something else, and counts its waits: ``act`` at the ``at``-th, when it begins or, ``late``, when it is over."""
+    """Awaits something else, and counts its waits: ``act`` at the ``at``-th, when it begins or,
+    ``late``, when it is over.
+    """
 
     def __init__(
         self, story: Awaitable[object], at: int, act: Callable[[], None], *, late: bool = False
@@ -268,7 +287,10 @@ class _Awaited:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._thing.__exit__(kind, error, trace)
 

@@ -1,15 +1,19 @@
 """Code that travels with a source: processes of Spark that have no jsproto are given it.
 
-Theory. A pickle only names the classes of a module that can be imported, so whoever reads it must have them installed. To pickle the packages by
-value (``register_pickle_by_value``) is to copy what is there once in a process: its connections, its context variables, the
-scanner of its JSON decoder. Those can't be pickled; and if they could, each pickle would bring a second of everything, and no task
-would find the connection of the last. So this module alone goes by value, which needs nothing but the standard library and Spark, and takes the
-packages with it as text. Pickles are read in their order: what is behind the code in one can be imported when it is come to.
+Theory. A pickle only names the classes of a module that can be imported, so whoever reads it must
+have them installed. To pickle the packages by value (``register_pickle_by_value``) is to copy what
+is there once in a process: its connections, its context variables, the scanner of its JSON decoder.
+Those can't be pickled; and if they could, each pickle would bring a second of everything, and no
+task would find the connection of the last. So this module alone goes by value, which needs nothing
+but the standard library and Spark, and takes the packages with it as text. Pickles are read in
+their order: what is behind the code in one can be imported when it is come to.
 
-A process that was given code gives it on: readers and writers that it pickles begin with it. What a process has installed comes first.
+A process that was given code gives it on: readers and writers that it pickles begin with it. What a
+process has installed comes first.
 
-Where no code travels, readers and writers begin with a function that looks for their class, by value too: a process that has no jsproto then says
-what can be done, where a class by reference says no more than which module is missing.
+Where no code travels, readers and writers begin with a function that looks for their class, by
+value too: a process that has no jsproto then says what can be done, where a class by reference says
+no more than which module is missing.
 """
 
 from __future__ import annotations
@@ -31,7 +35,8 @@ from pyspark import cloudpickle
 
 T = TypeVar("T")
 
-#: What a task imports: our packages, and the one that they need. pyarrow and numpy are compiled and so no text; Spark's own workers need them.
+#: What a task imports: our packages, and the one that they need. pyarrow and numpy are compiled and
+#: so no text; Spark's own workers need them.
 PACKAGES: Final = ("jsproto", "jsproto_io", "jsproto_spark", "attr", "attrs")
 #: What no task imports: folders, and modules of other adapters.
 _LEFT: Final = frozenset({
@@ -84,7 +89,9 @@ class Code:
         self.packed = packed
 
     def make(self, kind: type[T]) -> T:
-        """An object of a class that is found once the code is there; its state is set by whoever unpickles it."""
+        """An object of a class that is found once the code is there; its state is set by whoever
+        unpickles it.
+        """
         return kind.__new__(kind)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -108,7 +115,9 @@ def opened(packed: bytes) -> Code:
 
 
 class CodeShipping:
-    """Part of what is pickled for other processes: the code comes first, if this process was given it, or what says that there is none."""
+    """Part of what is pickled for other processes: the code comes first, if this process was given
+    it, or what says that there is none.
+    """
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         kind = type(self)

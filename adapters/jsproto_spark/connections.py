@@ -1,12 +1,16 @@
-"""How a process of Spark reaches the server: one connection for each process and each way to connect, kept for the next task.
+"""How a process of Spark reaches the server: one connection for each process and each way to
+connect, kept for the next task.
 
-Theory. Python workers are forked from a daemon and used for one task after the other, so a connection is kept under the process id: a
-fork finds none. It is kept under how to connect and nothing else: which stream is read, and through which API, is said with each question, so
-a job over a hundred streams of one server has one connection in each process. Nobody drives it between two tasks; a server that has given it up meanwhile is noticed by the next one, and
-connected to again. Secrets are read here, from the file or the variable that an option names, and go nowhere else.
+Theory. Python workers are forked from a daemon and used for one task after the other, so a
+connection is kept under the process id: a fork finds none. It is kept under how to connect and
+nothing else: which stream is read, and through which API, is said with each question, so a job over
+a hundred streams of one server has one connection in each process. Nobody drives it between two
+tasks; a server that has given it up meanwhile is noticed by the next one, and connected to again.
+Secrets are read here, from the file or the variable that an option names, and go nowhere else.
 
-A driver asks questions that may be asked twice. `asking` repeats one whose link was lost, and is patient with a server and a
-JetStream that are not there, but only behind a lost link: where nothing was ever there, that is the answer, and soon.
+A driver asks questions that may be asked twice. `asking` repeats one whose link was lost, and is
+patient with a server and a JetStream that are not there, but only behind a lost link: where nothing
+was ever there, that is the answer, and soon.
 """
 
 from __future__ import annotations
@@ -129,7 +133,9 @@ def asking(where: ConnectSettings, patience: float, question: Callable[[SyncJetS
 
 
 def sweeps(patience: float, most: float) -> int:
-    """How often all servers are tried so that about ``patience`` seconds pass before a first connect fails."""
+    """How often all servers are tried so that about ``patience`` seconds pass before a first
+    connect fails.
+    """
     waited, pause, tries = 0.0, _FIRST_WAIT, 1
     while waited + pause <= patience:
         waited += pause
@@ -148,14 +154,18 @@ def _options(where: ConnectSettings, patience: float) -> ConnectOptions:
     if where.inbox_prefix is not None:
         options["inbox_prefix"] = where.inbox_prefix
     if where.tls_ca_file is not None or where.tls_cert_file is not None:
-        files = TlsFiles(ca=where.tls_ca_file, certificate=where.tls_cert_file, key=where.tls_key_file)
+        files = TlsFiles(
+            ca=where.tls_ca_file, certificate=where.tls_cert_file, key=where.tls_key_file
+        )
         with naming(where.stream, "tlsCaFile, tlsCertFile, tlsKeyFile"):
             files.context()  # which the client makes at each handshake; its error knows no options
         options["tls_context"] = files
     if where.tls_first:
         options["tls"] = Tls.FIRST
     if where.user is not None:
-        options["auth"] = Auth(user=where.user, password=_secret(where, "passwordEnv", where.password_env))
+        options["auth"] = Auth(
+            user=where.user, password=_secret(where, "passwordEnv", where.password_env)
+        )
     elif where.token_env is not None:
         options["auth"] = Auth(token=_secret(where, "tokenEnv", where.token_env))
     return options
@@ -172,7 +182,9 @@ def _credentials(where: ConnectSettings) -> Credentials | None:
 
 
 def _secret(where: ConnectSettings, option: str, variable: str | None) -> str:
-    """What a variable holds. Its name is not shown: somebody may have written the secret itself there."""
+    """What a variable holds. Its name is not shown: somebody may have written the secret itself
+    there.
+    """
     held = os.environ.get(variable or "")
     if not held:
         raise Unreadable(

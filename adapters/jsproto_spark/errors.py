@@ -1,9 +1,11 @@
-"""What goes wrong between Spark and a stream, said in one line that names the stream and the option to look at.
+"""What goes wrong between Spark and a stream, said in one line that names the stream and the option
+to look at.
 
-Theory. Spark shows the text of an exception and where it was raised, so whatever must be known stands in the text. An error of the
-core says what was expected and seen; `named` puts in front of it whose stream it was, and which option has to do with it, by the
-table. Nothing that comes from an option that may hold a secret is ever quoted: there is no such option, secrets come by file or
-by the name of a variable.
+Theory. Spark shows the text of an exception and where it was raised, so whatever must be known
+stands in the text. An error of the core says what was expected and seen; `named` puts in front of
+it whose stream it was, and which option has to do with it, by the table. Nothing that comes from an
+option that may hold a secret is ever quoted: there is no such option, secrets come by file or by
+the name of a variable.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ from jsproto.jetstream.errors import DataLost, DirectUnavailable, ReadStalled, S
 
 
 class InvalidOption(InvalidConfig):
-    """An option that does not exist, has a value of the wrong form, does not go with another, or does nothing here."""
+    """An option that does not exist, has a value of the wrong form, does not go with another, or
+    does nothing here.
+    """
 
 
 class InvalidColumns(InvalidConfig):
@@ -48,7 +52,9 @@ class Unreadable(JsprotoError):
 
 
 class StreamTailLost(JsprotoError):
-    """The stream ends before what was read or planned, so its next sequences will mean other messages (``failOnDataLoss``)."""
+    """The stream ends before what was read or planned, so its next sequences will mean other
+    messages (``failOnDataLoss``).
+    """
 
 
 class ChangedQuery(InvalidConfig):
@@ -69,7 +75,10 @@ OPTION_OF: Final[tuple[tuple[_Class, str], ...]] = (
     (JetStreamNotEnabled, "servers, domain, apiPrefix"),
     (CredentialsUnavailable, "credentialsFile, nkeySeedFile"),
     (InvalidCredentials, "credentialsFile, credentialsEnv, nkeySeedFile"),
-    (AuthorizationFailed, "credentialsFile, credentialsEnv, nkeySeedFile, user, passwordEnv, tokenEnv"),
+    (
+        AuthorizationFailed,
+        "credentialsFile, credentialsEnv, nkeySeedFile, user, passwordEnv, tokenEnv",
+    ),
     (PermissionViolation, "user, credentialsFile, inboxPrefix"),
     (TlsFailed, "tlsCaFile, tlsCertFile, tlsKeyFile, tlsFirst"),
     (TlsUnavailable, "servers, tlsFirst"),
@@ -95,7 +104,9 @@ def named(error: JsprotoError, stream: str, option: str = "") -> JsprotoError:
 
 @contextmanager
 def naming(stream: str, option: str = "") -> Generator[None]:
-    """What is raised inside is `named`, and what caused it is not shown: its text stands in the one line."""
+    """What is raised inside is `named`, and what caused it is not shown: its text stands in the one
+    line.
+    """
     try:
         yield
     except JsprotoError as error:

@@ -1,4 +1,6 @@
-"""How the text of an option becomes a value: one form for each kind, and what each says when the text has not that form."""
+"""How the text of an option becomes a value: one form for each kind, and what each says when the
+text has not that form.
+"""
 
 from __future__ import annotations
 
@@ -69,8 +71,8 @@ def value_of(form: OptionType, text: str, words: tuple[str, ...] = ()) -> object
         words: the words that it may be, for forms that have some.
 
     Raises:
-        InvalidConfig, InvalidResponse: it has not this form; the text says what was expected. What may be a secret by mistake
-            is not quoted.
+        InvalidConfig, InvalidResponse: it has not this form; the text says what was expected. What
+            may be a secret by mistake is not quoted.
     """
     match form:
         case OptionType.FLAG:
@@ -115,7 +117,9 @@ def _name(form: OptionType, text: str) -> str:
             publish_subject(text)
         case OptionType.VARIABLE:
             if not text.replace("_", "a").isalnum() or text[0].isdigit():
-                raise InvalidConfig("expected the name of an environment variable, seen something else")
+                raise InvalidConfig(
+                    "expected the name of an environment variable, seen something else"
+                )
         case _:
             pass
     return text
@@ -137,7 +141,9 @@ def _count(text: str) -> int:
 def _sequence(text: str, words: Iterable[str]) -> int:
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else 0
     if not 1 <= number <= UINT64_MAX:
-        raise InvalidConfig(f"expected {', '.join(words)} or a sequence of at least 1, seen {shorten(text)}")
+        raise InvalidConfig(
+            f"expected {', '.join(words)} or a sequence of at least 1, seen {shorten(text)}"
+        )
     return number
 
 

@@ -1,9 +1,11 @@
-"""The options of the source and the sink, as a table: name, form, default, where they count, and Kafka's word beside each.
+"""The options of the source and the sink, as a table: name, form, default, where they count, and
+Kafka's word beside each.
 
-Theory. Spark hands over whatever a user wrote, as text, with keys in lower case, and never complains. So `settings_of` knows every
-name, reads every value by its form, refuses what does nothing in the use at hand (an end for a stream, a window for a read), and
-refuses what does not go together, before anything is connected. What comes out is typed and holds no secret: passwords, tokens,
-creds and seeds are named by file or by environment variable, and read where they are used.
+Theory. Spark hands over whatever a user wrote, as text, with keys in lower case, and never
+complains. So `settings_of` knows every name, reads every value by its form, refuses what does
+nothing in the use at hand (an end for a stream, a window for a read), and refuses what does not go
+together, before anything is connected. What comes out is typed and holds no secret: passwords,
+tokens, creds and seeds are named by file or by environment variable, and read where they are used.
 
 A field of the three classes is a row of the table; its name in Spark is the same in camel case.
 """
@@ -98,7 +100,14 @@ def _option(
     alias: str = "",
     required: bool = False,
 ) -> Any:
-    facts = {"form": form, "uses": uses, "means": means, "words": words, "kafka": kafka, "alias": alias}
+    facts = {
+        "form": form,
+        "uses": uses,
+        "means": means,
+        "words": words,
+        "kafka": kafka,
+        "alias": alias,
+    }
     return field(default=default, metadata={_MARK: {**facts, "required": required}})
 
 
@@ -200,7 +209,9 @@ def _row(attribute: Attribute[Any]) -> Option:
 
 #: Every option, in the order of the documentation.
 OPTIONS: Final[tuple[Option, ...]] = tuple(
-    _row(attribute) for part in (ConnectSettings, ReadSettings, WriteSettings) for attribute in fields(part)
+    _row(attribute)
+    for part in (ConnectSettings, ReadSettings, WriteSettings)
+    for attribute in fields(part)
 )
 
 _BY_KEY: Final[dict[str, Option]] = {
@@ -220,10 +231,12 @@ _Part = TypeVar("_Part", ConnectSettings, ReadSettings, WriteSettings)
 
 
 def values_of(given: Mapping[str, str]) -> dict[str, object]:
-    """The value of each option that is given, by its name in camel case; what does not depend on the use is checked.
+    """The value of each option that is given, by its name in camel case; what does not depend on
+    the use is checked.
 
     Raises:
-        InvalidOption: an option that does not exist, that is given twice, or whose value has not its form.
+        InvalidOption: an option that does not exist, that is given twice, or whose value has not
+            its form.
     """
     stream = _stream_of(given)
     found: dict[str, object] = {}
@@ -236,7 +249,9 @@ def values_of(given: Mapping[str, str]) -> dict[str, object]:
                 f"stream {stream}: expected an option that there is, seen {key!r}{_meant(key)}"
             )
         if option.name in found:
-            raise InvalidOption(f"stream {stream}: expected {option.name} or {option.alias}, seen both")
+            raise InvalidOption(
+                f"stream {stream}: expected {option.name} or {option.alias}, seen both"
+            )
         try:
             found[option.name] = value_of(option.form, text.strip(), option.words)
         except (InvalidConfig, InvalidResponse) as error:
@@ -248,7 +263,8 @@ def settings_of(given: Mapping[str, str], use: Use) -> Settings:
     """All options for one use.
 
     Raises:
-        InvalidOption: see `values_of`; or one that is missing, does nothing in this use, or does not go with another.
+        InvalidOption: see `values_of`; or one that is missing, does nothing in this use, or does
+            not go with another.
     """
     found = values_of(given)
     stream = _stream_of(given)
@@ -275,12 +291,16 @@ def settings_of(given: Mapping[str, str], use: Use) -> Settings:
 
 def _stream_of(given: Mapping[str, str]) -> str:
     """The stream as errors name it."""
-    return next((shorten(value) for key, value in given.items() if key.lower() == "stream"), "not given")
+    return next(
+        (shorten(value) for key, value in given.items() if key.lower() == "stream"), "not given"
+    )
 
 
 def _part(part: type[_Part], found: Mapping[str, object]) -> _Part:
     names = {attribute.name: _camel(attribute.name) for attribute in fields(part)}
-    return part(**{name: cast("Any", found[camel]) for name, camel in names.items() if camel in found})
+    return part(
+        **{name: cast("Any", found[camel]) for name, camel in names.items() if camel in found}
+    )
 
 
 #: Several ways to say the same thing: at most one of each row is given.
@@ -312,13 +332,22 @@ def _conflicts(found: Mapping[str, object]) -> Iterable[tuple[tuple[str, ...], s
             yield (one, other), f"expected {other} beside {one}, seen none"
     mode = found.get("releaseMode", "none")
     if mode == "cursor" and "cursor" not in found:
-        yield ("releaseMode", "cursor"), "expected the name of a durable consumer as cursor, seen none"
+        yield (
+            ("releaseMode", "cursor"),
+            "expected the name of a durable consumer as cursor, seen none",
+        )
     if mode != "cursor" and "cursor" in found:
         yield ("releaseMode", "cursor"), f"expected releaseMode cursor beside cursor, seen {mode}"
     if mode == "none" and found.get("takeOver"):
-        yield ("releaseMode", "takeOver"), "expected releaseMode cursor or purge beside takeOver, seen none"
+        yield (
+            ("releaseMode", "takeOver"),
+            "expected releaseMode cursor or purge beside takeOver, seen none",
+        )
     if mode == "none" and "releaseOn" in found:
-        yield ("releaseMode", "releaseOn"), "expected releaseMode cursor or purge beside releaseOn, seen none"
+        yield (
+            ("releaseMode", "releaseOn"),
+            "expected releaseMode cursor or purge beside releaseOn, seen none",
+        )
     if mode != "purge" and found.get("purgeDespiteConsumers"):
         yield ("releaseMode", "purgeDespiteConsumers"), f"expected releaseMode purge, seen {mode}"
     if mode == "purge" and found.get("startingOffsets") != "earliest":
@@ -330,7 +359,10 @@ def _conflicts(found: Mapping[str, object]) -> Iterable[tuple[tuple[str, ...], s
             "expected direct gets where processed messages are purged, seen consumer",
         )
     if found.get("includeHeaders") is False and found.get("headersFormat", "none") != "none":
-        yield ("includeHeaders", "headersFormat"), "expected no format of headers that are not included"
+        yield (
+            ("includeHeaders", "headersFormat"),
+            "expected no format of headers that are not included",
+        )
     start, end = found.get("startingOffsets"), found.get("endingOffsets")
     if isinstance(start, int) and isinstance(end, int) and end < start:
         yield (
@@ -339,14 +371,18 @@ def _conflicts(found: Mapping[str, object]) -> Iterable[tuple[tuple[str, ...], s
         )
     since, until = found.get("startingTimestamp"), found.get("endingTimestamp")
     if isinstance(since, Timestamp) and isinstance(until, Timestamp) and until < since:
-        yield ("startingTimestamp", "endingTimestamp"), "expected an end behind the start, seen one before it"
+        yield (
+            ("startingTimestamp", "endingTimestamp"),
+            "expected an end behind the start, seen one before it",
+        )
     stall, ack = found.get("stallWait"), found.get("ackTimeout", WriteSettings().ack_timeout)
     if isinstance(stall, float) and isinstance(ack, float) and stall >= ack:
         why = f"expected a wait for room below the {ack:g} s within which there is room in any case, seen {stall:g} s"
         yield ("stallWait", "ackTimeout"), why
 
 
-#: Words that are no option of any name like ours, and what to do instead. Spark's own first, then those of Kafka and of NATS clients.
+#: Words that are no option of any name like ours, and what to do instead. Spark's own first, then
+#: those of Kafka and of NATS clients.
 _INSTEAD: Final[dict[str, str]] = {
     "provider": TABLE,
     "path": "a stream is no path: give it as the option stream, and call load() and start() without a path",
@@ -370,12 +406,17 @@ _INSTEAD: Final[dict[str, str]] = {
     "kafka.security.protocol": "tlsCaFile, tlsCertFile or tls:// in servers ask for TLS",
 }
 _KAFKAS: Final[dict[str, str]] = {
-    word.strip().lower(): option.name for option in OPTIONS for word in option.kafka.split(",") if word
+    word.strip().lower(): option.name
+    for option in OPTIONS
+    for word in option.kafka.split(",")
+    if word
 }
 
 
 def _meant(key: str) -> str:
-    """What somebody may have meant who wrote Spark's, Kafka's or another client's word, or mistyped ours."""
+    """What somebody may have meant who wrote Spark's, Kafka's or another client's word, or mistyped
+    ours.
+    """
     word = key.lower()
     if word in _KAFKAS:
         return f"; here it is {_KAFKAS[word]}"

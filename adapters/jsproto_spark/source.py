@@ -1,8 +1,9 @@
 """The data source ``jetstream``: what Spark asks for readers and writers.
 
-Theory. Spark makes one of these in each process that plans something, hands it the options and asks for what it needs. Options are checked at once
-as far as they can be without knowing the use, and all of them when the use is known. What streaming reads need came to Spark later than
-the rest (4.2), so there may be no reader for them.
+Theory. Spark makes one of these in each process that plans something, hands it the options and asks
+for what it needs. Options are checked at once as far as they can be without knowing the use, and
+all of them when the use is known. What streaming reads need came to Spark later than the rest
+(4.2), so there may be no reader for them.
 """
 
 from __future__ import annotations
@@ -51,13 +52,21 @@ class JetStreamSource(DataSource):
 
     def schema(self) -> str:
         """The columns when the user gives no schema."""
-        form = self.values.get("headersFormat", "map") if self.values.get("includeHeaders", True) else "none"
+        form = (
+            self.values.get("headersFormat", "map")
+            if self.values.get("includeHeaders", True)
+            else "none"
+        )
         return ", ".join(f"{column.name} {column.type}" for column in default_columns(str(form)))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of a batch."""
         settings = self._settings(Use.BATCH_READ)
-        return PushdownReader(settings, schema) if settings.read.pushdown else BatchReader(settings, schema)
+        return (
+            PushdownReader(settings, schema)
+            if settings.read.pushdown
+            else BatchReader(settings, schema)
+        )
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """The reader of a streaming query.

@@ -1,9 +1,11 @@
-"""What makes ``spark.read.format("jetstream")`` work after an install: Spark imports every top-level module called ``pyspark_*``.
+"""What makes ``spark.read.format("jetstream")`` work after an install: Spark imports every
+top-level module called ``pyspark_*``.
 
-Every session pays for this import at its first look for a data source, whether it uses this one or not. So nothing of jsproto is imported before
-somebody makes a `DefaultSource`.
+Every session pays for this import at its first look for a data source, whether it uses this one or
+not. So nothing of jsproto is imported before somebody makes a `DefaultSource`.
 
-`carry` is for sessions whose other processes have no jsproto: the same source, that brings its code.
+`carry` is for sessions whose other processes have no jsproto: the same source, that brings its
+code.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class DefaultSource(DataSource):
     """The data source ``jetstream``; see `jsproto_spark.source`."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
-        self.source = cast("DataSource", import_module("jsproto_spark.source").JetStreamSource(options))
+        self.source = cast(
+            "DataSource", import_module("jsproto_spark.source").JetStreamSource(options)
+        )
 
     @classmethod
     def name(cls) -> str:
@@ -63,10 +67,13 @@ class DefaultSource(DataSource):
 
 
 def carry(spark: SparkSession) -> str:
-    """Make the format ``jetstream-carried`` in a session: ``jetstream``, for executors that have no jsproto.
+    """Make the format ``jetstream-carried`` in a session: ``jetstream``, for executors that have no
+    jsproto.
 
-    It can do the same, and takes the code of jsproto with it wherever Spark sends it: about 460 KiB of compressed code with each reader and
-    writer, imported once by each worker. Executors need Python, of the driver's minor version, with pyspark, pyarrow and numpy; one with a jsproto of its own uses that.
+    It can do the same, and takes the code of jsproto with it wherever Spark sends it: about 460 KiB
+    of compressed code with each reader and writer, imported once by each worker. Executors need
+    Python, of the driver's minor version, with pyspark, pyarrow and numpy; one with a jsproto of
+    its own uses that.
 
     Args:
         spark: the session.
@@ -76,7 +83,9 @@ def carry(spark: SparkSession) -> str:
     """
 
     class Carried(DefaultSource):
-        """The data source ``jetstream-carried``, and its code, which is unpickled before anything else of it."""
+        """The data source ``jetstream-carried``, and its code, which is unpickled before anything
+        else of it.
+        """
 
         code = import_module("jsproto_spark.code_shipping").packed()
 

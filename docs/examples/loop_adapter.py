@@ -1,7 +1,9 @@
-"""A whole adapter on the parts of jsproto_io: any number of clients in one loop of one thread. To read, and to copy from.
+"""A whole adapter on the parts of jsproto_io: any number of clients in one loop of one thread. To
+read, and to copy from.
 
-All that is new in it is how it waits: one selector sleeps for all clients. So while one of them waits for an answer the others are alive: they
-read, answer pings, say that messages are being worked on, and reconnect.
+All that is new in it is how it waits: one selector sleeps for all clients. So while one of them
+waits for an answer the others are alive: they read, answer pings, say that messages are being
+worked on, and reconnect.
 """
 
 # ruff: noqa: SLF001 - loop and client are one thing in two classes
@@ -18,7 +20,9 @@ class Loop:
         self.clients = set()
 
     def sleep(self, patience=None):
-        """Until something comes for a client or is due, at most so long; gives those whose turn it is."""
+        """Until something comes for a client or is due, at most so long; gives those whose turn it
+        is.
+        """
         due = [client._deadline for client in self.clients if client._deadline is not None]
         if due:
             left = max(0.0, min(due) - monotonic())
@@ -68,5 +72,7 @@ class Client(SelectorClient):
 
 
 def connect(servers="nats://127.0.0.1:4222", *, loop, credentials=None, **options):
-    """A client of this loop, to be entered with ``with``; everything else is as in `jsproto_io.blocking`."""
+    """A client of this loop, to be entered with ``with``; everything else is as in
+    `jsproto_io.blocking`.
+    """
     return Client(loop, servers, credentials, options)

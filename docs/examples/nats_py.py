@@ -1,4 +1,6 @@
-"""A pull consumer of jsproto in nats-py's own connection: nats-py keeps the link, jsproto does the pulling."""
+"""A pull consumer of jsproto in nats-py's own connection: nats-py keeps the link, jsproto does the
+pulling.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -13,7 +15,9 @@ from jsproto.embed import ACK, Embedded, Sub, Unsub, acknowledgement, header_blo
 class Feed:  # one conversation on a nats-py connection: a consume, a fetch; iterate over it
     def __init__(self, nc, conversation):
         self.nc, self.conversation, self.loop = nc, conversation, asyncio.get_running_loop()
-        self.machine = Embedded(conversation, inbox=nc.new_inbox(), now=self.loop.time(), up=nc.is_connected)
+        self.machine = Embedded(
+            conversation, inbox=nc.new_inbox(), now=self.loop.time(), up=nc.is_connected
+        )
         self.commands, self.subscriptions, self.changed = [], {}, asyncio.Event()
         self.worker, self.timer = self.loop.create_task(self.work()), self.loop.call_soon(self.turn)
 
@@ -38,7 +42,9 @@ class Feed:  # one conversation on a nats-py connection: a consume, a fetch; ite
                     await self.nc.publish(command.subject, command.payload, command.reply)
                 elif isinstance(command, Sub):
                     heard = partial(self.heard, command.sid)
-                    self.subscriptions[command.sid] = await self.nc.subscribe(command.subject, cb=heard)
+                    self.subscriptions[command.sid] = await self.nc.subscribe(
+                        command.subject, cb=heard
+                    )
                 elif isinstance(command, Unsub):
                     await self.subscriptions.pop(command.sid).drain()
                 else:  # a Fence
@@ -51,7 +57,9 @@ class Feed:  # one conversation on a nats-py connection: a consume, a fetch; ite
         frame = (sid, msg.subject, msg.reply, header_block(head, *status), msg.data)
         self.tell(self.machine.delivered, [frame])
 
-    async def link_down(self):  # for nats-py's disconnected_cb: nothing of this link may reach the next one
+    async def link_down(
+        self,
+    ):  # for nats-py's disconnected_cb: nothing of this link may reach the next one
         self.worker.cancel()
         self.commands.clear()
         with suppress(nats.errors.Error):

@@ -1,7 +1,9 @@
-"""A whole adapter without asyncio, trio or jsproto_io: one thread, one selector, callbacks. To read, and to copy from.
+"""A whole adapter without asyncio, trio or jsproto_io: one thread, one selector, callbacks. To
+read, and to copy from.
 
-A `Loop` turns for any number of clients. Who waits for an answer asks, and turns the loop for as long as it is "not yet"; who does
-not want to wait leaves a function as the waiter (`Client.each`), and to be woken is to be called.
+A `Loop` turns for any number of clients. Who waits for an answer asks, and turns the loop for as
+long as it is "not yet"; who does not want to wait leaves a function as the waiter (`Client.each`),
+and to be woken is to be called.
 """
 
 import errno
@@ -22,7 +24,9 @@ class Loop:
         self.selector, self.clients = selectors.DefaultSelector(), set()
         self.calls, self.stirred = [], False
 
-    def turn(self):  # sleep until something comes or is due; then bytes first, time second, callbacks last
+    def turn(
+        self,
+    ):  # sleep until something comes or is due; then bytes first, time second, callbacks last
         due = [client.deadline for client in self.clients if client.deadline is not None]
         patience = max(0, min(due) - monotonic()) if due else None
         if self.calls or self.stirred:
@@ -41,7 +45,9 @@ class Loop:
 class Client:
     def __init__(self, loop, servers, credentials=None, **options):
         self.loop, self.credentials, self.driver, self.sock = loop, credentials, None, None
-        self.options = Options(servers=servers, ask_for_credentials=credentials is not None, **options)
+        self.options = Options(
+            servers=servers, ask_for_credentials=credentials is not None, **options
+        )
 
     connected = property(lambda self: self.connection.connected)
     closed = property(lambda self: self.driver is not None and self.driver.closed)
@@ -144,7 +150,9 @@ class Client:
             self.pump()
 
     def open(self, conversation):
-        if getattr(conversation, "message", None) is JsMessage:  # a feed of stored messages makes ours
+        if (
+            getattr(conversation, "message", None) is JsMessage
+        ):  # a feed of stored messages makes ours
             conversation.message = Message
         return self.driver.open(conversation, monotonic())
 
@@ -172,12 +180,16 @@ class Client:
             try:
                 auth = self.credentials(order.server, order.nonce)
             except Exception as error:  # noqa: BLE001 - what it says may hold a secret: only its type is told
-                failure = jsproto.AuthorizationFailed(f"asking for credentials raised {type(error)}")
+                failure = jsproto.AuthorizationFailed(
+                    f"asking for credentials raised {type(error)}"
+                )
                 self.connection.authentication_failed(failure, now)
             else:
                 self.connection.authenticate(auth, now)
         elif isinstance(order, events.Upgrade) or order.secure:
-            self.down(jsproto.TlsUnavailable("expected a server without TLS, this adapter has none"))
+            self.down(
+                jsproto.TlsUnavailable("expected a server without TLS, this adapter has none")
+            )
         else:
             self.dial(order.server)
 
@@ -185,7 +197,9 @@ class Client:
 
     def dial(self, server):
         try:
-            self.places = iter(socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM))
+            self.places = iter(
+                socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+            )
         except (OSError, ValueError) as error:
             self.down(error)
         else:

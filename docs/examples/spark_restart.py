@@ -1,10 +1,12 @@
-"""A streaming query that is stopped in the middle and started again, with a server of its own: every message is there once.
+"""A streaming query that is stopped in the middle and started again, with a server of its own:
+every message is there once.
 
     python docs/examples/spark_restart.py
     python docs/examples/spark_restart.py --messages 200000
 
-It starts nats-server (extra ``demo``), fills a stream, and runs a query from the stream into Parquet files. The query is stopped when a part
-of it is through, half as many messages again are published while nothing runs, and the same query goes on from its checkpoint.
+It starts nats-server (extra ``demo``), fills a stream, and runs a query from the stream into
+Parquet files. The query is stopped when a part of it is through, half as many messages again are
+published while nothing runs, and the same query goes on from its checkpoint.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ from jsproto_io.blocking import connect
 
 def fill(url: str, first: int, messages: int) -> None:
     """Publish so many messages, numbered from ``first`` on."""
-    with connect(url) as nc, nc.jetstream().publish_window(max_pending=4000, results=False) as window:
+    with (
+        connect(url) as nc,
+        nc.jetstream().publish_window(max_pending=4000, results=False) as window,
+    ):
         for number in range(first, first + messages):
             window.put((f"readings.{number % 3}", b"%d" % number))
 
@@ -34,11 +39,15 @@ def started(spark: SparkSession, url: str, folder: Path, **trigger: object):
     """The query; called again it goes on where it was."""
     readings = (
         spark.readStream.format("jetstream")
-        .options(servers=url, stream="READINGS", startingOffsets="earliest", maxMessagesPerTrigger="5000")
+        .options(
+            servers=url, stream="READINGS", startingOffsets="earliest", maxMessagesPerTrigger="5000"
+        )
         .load()
     )
     return (
-        readings.select("sequence", "subject", F.col("payload").cast("string").cast("int").alias("number"))
+        readings.select(
+            "sequence", "subject", F.col("payload").cast("string").cast("int").alias("number")
+        )
         .writeStream.format("parquet")
         .option("path", str(folder / "readings"))
         .option("checkpointLocation", str(folder / "checkpoint"))
@@ -58,14 +67,18 @@ def counted(spark: SparkSession, folder: Path) -> tuple[int, int, int]:
 def main(messages: int) -> int:
     """Fill, run, stop, fill, run, count."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    spark = (
+        SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    )
     with tempfile.TemporaryDirectory() as place, NatsServer() as server:
         folder = Path(place)
         with connect(server.url) as nc:
             nc.jetstream().create_stream(name="READINGS", subjects=["readings.*"])
         fill(server.url, 0, messages)
         query = started(spark, server.url, folder, processingTime="0 seconds")
-        while query.isActive and not (query.lastProgress and query.lastProgress["sink"]["numOutputRows"]):
+        while query.isActive and not (
+            query.lastProgress and query.lastProgress["sink"]["numOutputRows"]
+        ):
             time.sleep(0.05)
         query.stop()
         print(f"stopped behind {counted(spark, folder)[0]} of {messages} messages")
@@ -79,6 +92,8 @@ def main(messages: int) -> int:
 
 
 if __name__ == "__main__":
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     words.add_argument("--messages", type=int, default=20_000)
     sys.exit(main(words.parse_args().messages))

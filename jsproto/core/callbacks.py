@@ -1,8 +1,10 @@
-"""What users hand over to be called, where a call must do the work: nobody awaits or iterates what it gives.
+"""What users hand over to be called, where a call must do the work: nobody awaits or iterates what
+it gives.
 
-Calling a coroutine function or a generator function runs nothing of its body. Its result is true, and it is an object, so whoever only
-calls it takes work for done that was never begun. Both are refused before the first call where they can be seen, and by their first
-result where they cannot: a lambda, a partial, a mock.
+Calling a coroutine function or a generator function runs nothing of its body. Its result is true,
+and it is an object, so whoever only calls it takes work for done that was never begun. Both are
+refused before the first call where they can be seen, and by their first result where they cannot: a
+lambda, a partial, a mock.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ def check_callback(function: object, role: str, *, awaits: bool = False) -> None
 
 
 def check_result(result: object, role: str) -> None:
-    """Refuse a result that says that the work was not done. A coroutine is closed, so that Python does not warn of it.
+    """Refuse a result that says that the work was not done. A coroutine is closed, so that Python
+    does not warn of it.
 
     Raises:
         InvalidConfig: it would have to be awaited, or iterated over.
@@ -61,7 +64,9 @@ def check_result(result: object, role: str) -> None:
 
 
 def _gives_a_coroutine(function: object) -> bool:
-    """Whether a call gives something to await: ``async def``, or a generator function that `types.coroutine` has marked."""
+    """Whether a call gives something to await: ``async def``, or a generator function that
+    `types.coroutine` has marked.
+    """
     code = getattr(function, "__code__", None)
     marked = isinstance(code, CodeType) and bool(code.co_flags & inspect.CO_ITERABLE_COROUTINE)
     return marked or inspect.iscoroutinefunction(function)

@@ -1,7 +1,8 @@
 """Numbers that a user gives: the one way in which counts and durations are checked.
 
-A duration is a number of seconds or a `timedelta`, wherever one is given. Inside it is seconds. Option classes convert with
-`in_seconds` and check with a validator; functions do both at once with `seconds`.
+A duration is a number of seconds or a `timedelta`, wherever one is given. Inside it is seconds.
+Option classes convert with `in_seconds` and check with a validator; functions do both at once with
+`seconds`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def check_number(
     number = _number(value) if is_number(value, kinds) else nan
     if not (number > least if above else number >= least):
         what = "a whole number" if kinds == (int,) else "a number"
-        raise InvalidConfig(f"expected {name} {'>' if above else '>='} {least}, {what}, got {shorten(value)}")
+        raise InvalidConfig(
+            f"expected {name} {'>' if above else '>='} {least}, {what}, got {shorten(value)}"
+        )
 
 
 def _number(value: object) -> float:
@@ -56,7 +59,12 @@ def in_seconds(value: float | timedelta | None) -> float | None:
 
 
 def seconds(
-    name: str, value: float | timedelta, *, least: float = 0, above: bool = True, finite: bool = False
+    name: str,
+    value: float | timedelta,
+    *,
+    least: float = 0,
+    above: bool = True,
+    finite: bool = False,
 ) -> float:
     """A duration that a user gave, in seconds.
 

@@ -1,20 +1,24 @@
 """State that can be taken out and put back.
 
-Every part and every conversation is plain data plus rules. A class says once, in its ``STATE`` table, which attributes
-are its state and how each is written down; `snapshot` reads them out as plain versioned data, and `restore` puts them
-into an object that was built with the same configuration. Restoring changes nothing that can be observed: the tests do
-it at every step of every trace.
+Every part and every conversation is plain data plus rules. A class says once, in its ``STATE``
+table, which attributes are its state and how each is written down; `snapshot` reads them out as
+plain versioned data, and `restore` puts them into an object that was built with the same
+configuration. Restoring changes nothing that can be observed: the tests do it at every step of
+every trace.
 
     STATE: ClassVar[Codecs] = {"asked": PLAIN, "timers": PART, "level": Level}
 
 The codec of an attribute is one of
 
-- `PLAIN`: numbers, text, bytes, ``None`` and lists, tuples, dicts and deques of them, copied deeply;
-- `PART`: an object that itself is `Snapshottable`; it is restored in place, so that references to it stay good;
+- `PLAIN`: numbers, text, bytes, ``None`` and lists, tuples, dicts and deques of them, copied
+  deeply;
+- `PART`: an object that itself is `Snapshottable`; it is restored in place, so that references to
+  it stay good;
 - `ERROR`: an error of our tree, or ``None``;
 - an ``Enum`` class: the member's name, or ``None``.
 
-A class with state of another shape overrides `snapshot` and `restore` and calls ``super()`` for the rest.
+A class with state of another shape overrides `snapshot` and `restore` and calls ``super()`` for the
+rest.
 """
 
 from __future__ import annotations
@@ -84,7 +88,9 @@ class Snapshottable:
             )
         for name, codec in self.STATE.items():
             if name not in data:
-                raise LocalProtocolError(f"expected {name!r} in a snapshot of {type(self).__name__}")
+                raise LocalProtocolError(
+                    f"expected {name!r} in a snapshot of {type(self).__name__}"
+                )
             value = data[name]
             if codec is PART:
                 part = cast("Snapshottable", getattr(self, name))
@@ -124,7 +130,9 @@ def copied(value: object) -> object:
 
 def error_written(error: JsprotoError | None) -> object:
     """An error as plain data: class name, arguments and attributes."""
-    return None if error is None else (type(error).__name__, error.args, copied(dict(error.__dict__)))
+    return (
+        None if error is None else (type(error).__name__, error.args, copied(dict(error.__dict__)))
+    )
 
 
 def error_read(data: object) -> JsprotoError | None:

@@ -1,8 +1,8 @@
 """A handful of named deadlines, and the one that comes first.
 
-An operation has few timers and each has a name, so a table from name to moment is the whole design: `set` arms or
-re-arms, `stop` disarms, `next` is the earliest moment, `expired` hands out what is due, earliest first, and disarms it.
-Nothing here knows what a timer means.
+An operation has few timers and each has a name, so a table from name to moment is the whole design:
+`set` arms or re-arms, `stop` disarms, `next` is the earliest moment, `expired` hands out what is
+due, earliest first, and disarms it. Nothing here knows what a timer means.
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ class Timers(Snapshottable, Generic[NameT]):
         return min(self._armed.values()) if self._armed else None
 
     def expired(self, now: float) -> Iterator[NameT]:
-        """Hand out each timer that is due at ``now``, earliest first; it is disarmed as it is handed out.
+        """Hand out each timer that is due at ``now``, earliest first; it is disarmed as it is
+        handed out.
 
-        What is armed for the past while handing out is handed out too; ties go by the order of the names.
+        What is armed for the past while handing out is handed out too; ties go by the order of the
+        names.
         """
         while due := [name for name, at in self._armed.items() if at <= now]:
             order = list(self._names)

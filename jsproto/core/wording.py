@@ -1,4 +1,6 @@
-"""The right word for a wrong one: what an error says to a user who misspelt a name or brought it from another client."""
+"""The right word for a wrong one: what an error says to a user who misspelt a name or brought it
+from another client.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _COMPARED: Final = 64
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """The names most like a word, the best first: those that are spelt alike, then those of which it is a part."""
+    """The names most like a word, the best first: those that are spelt alike, then those of which
+    it is a part.
+    """
     names = sorted(known)
     wrong = word[:_COMPARED].lower()
     alike = get_close_matches(wrong, names, _SHOWN)
@@ -23,7 +27,9 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*alike, *parts]))[:_SHOWN]
 
 
-def meant(wrong: Iterable[object], known: Iterable[str], instead: Mapping[str, str] | None = None) -> str:
+def meant(
+    wrong: Iterable[object], known: Iterable[str], instead: Mapping[str, str] | None = None
+) -> str:
     """The end of an error about wrong names: what the user may have meant, or nothing.
 
     Args:

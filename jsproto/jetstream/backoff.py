@@ -1,15 +1,17 @@
 """How long to wait before asking again, when asking brought nothing.
 
-Theory. A request that is refused at once would be refused at line rate (three public storms: 24,955 pulls in two seconds).
-Between a fruitless pull and the next at least a delay passes, which doubles with each failure up to a cap and falls back
-when data or a heartbeat shows that pulls are taken. A pull that simply ran out of time is no failure, and after its own
-expiry there is nothing to wait for; but if it ended sooner than the delay, the delay is kept all the same.
+Theory. A request that is refused at once would be refused at line rate (three public storms: 24,955
+pulls in two seconds). Between a fruitless pull and the next at least a delay passes, which doubles
+with each failure up to a cap and falls back when data or a heartbeat shows that pulls are taken. A
+pull that simply ran out of time is no failure, and after its own expiry there is nothing to wait
+for; but if it ended sooner than the delay, the delay is kept all the same.
 
-A new link is a new beginning, and so everything may be asked on it at once. But links can be short, and then each of them would cost what a
-beginning costs: `ShortLinks` counts them, and behind the third in a row one waits.
+A new link is a new beginning, and so everything may be asked on it at once. But links can be short,
+and then each of them would cost what a beginning costs: `ShortLinks` counts them, and behind the
+third in a row one waits.
 
-The moment before which nothing may be asked stays when the delay falls back: data of one pull must not open the door for
-hammering with another.
+The moment before which nothing may be asked stays when the delay falls back: data of one pull must
+not open the door for hammering with another.
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ class Backoff(Snapshottable):
         return self._wait(now + max(self.delay, at_least))
 
     def record_empty(self, issued: float, now: float) -> float | None:
-        """A request that went out at ``issued`` ended in good order with nothing. ``None`` if nothing is to be waited for."""
+        """A request that went out at ``issued`` ended in good order with nothing. ``None`` if
+        nothing is to be waited for.
+        """
         at = issued + self.delay
         if at <= now:
             self.failures = 0
@@ -84,7 +88,8 @@ class ShortLinks(Snapshottable):
     """The delay before a new beginning on a link that follows short ones.
 
     Args:
-        first: seconds from one beginning to the next after three short links; doubles with each further one.
+        first: seconds from one beginning to the next after three short links; doubles with each
+            further one.
         most: the cap; a link on which something lasted for so long was not short.
 
     Attributes:
@@ -105,7 +110,9 @@ class ShortLinks(Snapshottable):
         self.count = 0 if now - begun >= self._most else self.count + 1
 
     def wait(self, begun: float, now: float) -> float | None:
-        """A link is there; the last beginning was then. Until when to wait with the next, ``None`` for at once."""
+        """A link is there; the last beginning was then. Until when to wait with the next, ``None``
+        for at once.
+        """
         if self.count < _DELAYED:
             return None
         at = begun + min(self._most, self._first * 2.0 ** min(self.count - _DELAYED, 32))

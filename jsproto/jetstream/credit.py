@@ -1,17 +1,20 @@
-"""How much may be asked for: what was asked and has not come, and what has come and was not taken, never exceed a limit.
+"""How much may be asked for: what was asked and has not come, and what has come and was not taken,
+never exceed a limit.
 
-Theory. A pull consumer's flow control is in its reader's hands. Two numbers carry it, in whatever unit is bounded
-(messages, or bytes as the server counts them, ADR-37):
+Theory. A pull consumer's flow control is in its reader's hands. Two numbers carry it, in whatever
+unit is bounded (messages, or bytes as the server counts them, ADR-37):
 
     level = asked + buffered        level <= limit
 
-Asking raises both ``asked`` and ``level``; a message that comes only moves from asked to buffered, so arrival costs one
-subtraction and the level stays; taking lowers the level, and when it has fallen to ``low`` the difference to the limit may
-be asked for. ``low`` lies below the limit by at least one, and the comparison is *at or below*, so that every limit from 1
-on works: with a limit of one the next request goes out when nothing is left (B001).
+Asking raises both ``asked`` and ``level``; a message that comes only moves from asked to buffered,
+so arrival costs one subtraction and the level stays; taking lowers the level, and when it has
+fallen to ``low`` the difference to the limit may be asked for. ``low`` lies below the limit by at
+least one, and the comparison is *at or below*, so that every limit from 1 on works: with a limit of
+one the next request goes out when nothing is left (B001).
 
-What comes without having been asked for (from an inbox that was given up, or beyond what a pull asked) is buffered like
-everything else and can lift the level above the limit; then nothing is asked until it is taken.
+What comes without having been asked for (from an inbox that was given up, or beyond what a pull
+asked) is buffered like everything else and can lift the level above the limit; then nothing is
+asked until it is taken.
 """
 
 from __future__ import annotations
@@ -45,9 +48,12 @@ class Credit(Snapshottable):
         if limit < 1:
             raise InvalidConfig(f"expected a limit of at least 1, seen {shorten(limit)}")
         if low is not None and not 0 <= low <= limit:
-            raise InvalidConfig(f"expected a threshold from 0 to the limit {limit}, seen {shorten(low)}")
+            raise InvalidConfig(
+                f"expected a threshold from 0 to the limit {limit}, seen {shorten(low)}"
+            )
         self.limit = limit
-        # At the limit itself there would be nothing to ask for (ADR-37 allows that threshold, and means "always full").
+        # At the limit itself there would be nothing to ask for (ADR-37 allows that threshold, and
+        # means "always full").
         self.low = limit // 2 if low is None else min(low, limit - 1)
         self.asked = 0
         self.level = 0

@@ -1,6 +1,8 @@
-"""What a status frame means as an error, and what silence means: one class for each thing that a client acts upon.
+"""What a status frame means as an error, and what silence means: one class for each thing that a
+client acts upon.
 
-Which status becomes which class is a column of the table in `jsproto.jetstream.status`, nowhere else.
+Which status becomes which class is a column of the table in `jsproto.jetstream.status`, nowhere
+else.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ class ConsumerIsPush(StatusError):
 
 
 class BadRequest(StatusError):
-    """The server does not accept the request (400, and 408 of a direct get); the text says why, it differs by version."""
+    """The server does not accept the request (400, and 408 of a direct get); the text says why, it
+    differs by version.
+    """
 
 
 class ApiLevelRefused(StatusError):
@@ -32,10 +36,13 @@ class LimitExceeded(StatusError):
     """The request is above a limit of the consumer, or too many pulls wait (409 Exceeded ...).
 
     Attributes:
-        limit: the limit as the server said it: messages, bytes or seconds; ``None`` if it said none.
+        limit: the limit as the server said it: messages, bytes or seconds; ``None`` if it said
+            none.
     """
 
-    def __init__(self, code: int, description: str, message: str = "", limit: float | None = None) -> None:
+    def __init__(
+        self, code: int, description: str, message: str = "", limit: float | None = None
+    ) -> None:
         super().__init__(code, description, message)
         self.limit = limit
 
@@ -81,15 +88,20 @@ class HeartbeatsMissed(ServerError, TimeoutError):
 
 
 class BatchAbandoned(ServerError, TimeoutError):
-    """An atomic batch had a pause that is longer than the server's patience: nothing of it is stored (ADR-50)."""
+    """An atomic batch had a pause that is longer than the server's patience: nothing of it is
+    stored (ADR-50).
+    """
 
 
 class MessagesLost(ServerError):
-    """Messages of a fast batch that are not stored: they never came to the stream, or behind the end of the batch (ADR-50)."""
+    """Messages of a fast batch that are not stored: they never came to the stream, or behind the
+    end of the batch (ADR-50).
+    """
 
 
 class DataLost(ServerError):
-    """Messages that a range should have had are gone: the stream's beginning moved beyond them before they were read.
+    """Messages that a range should have had are gone: the stream's beginning moved beyond them
+    before they were read.
 
     Attributes:
         stream: the stream.
@@ -135,4 +147,6 @@ class ReadStalled(ServerError, TimeoutError):
 
 
 class DirectUnavailable(ServerError):
-    """A stream does not allow direct gets, or its server is too old to answer them in batches (2.11)."""
+    """A stream does not allow direct gets, or its server is too old to answer them in batches
+    (2.11).
+    """

@@ -1,12 +1,14 @@
 """Gaps in the consumer sequence: a message that the server has sent to us and that never came.
 
-Theory. A consumer numbers its deliveries 1, 2, 3, ... without holes, redeliveries included; the stream sequence may jump
-(filters, deletes). So a gap is seen from the consumer sequence alone: a delivery that is not the next one, or a heartbeat
-that names a later last delivery than the one that came. A heartbeat says what was *sent*, so it may only be compared after
-everything in front of it has been.
+Theory. A consumer numbers its deliveries 1, 2, 3, ... without holes, redeliveries included; the
+stream sequence may jump (filters, deletes). So a gap is seen from the consumer sequence alone: a
+delivery that is not the next one, or a heartbeat that names a later last delivery than the one that
+came. A heartbeat says what was *sent*, so it may only be compared after everything in front of it
+has been.
 
-A pull consumer may have other readers, and what they got looks like a gap here; only who knows to be alone can ask for
-this watch. The guard of an ordered consumer starts at 1, that of an existing consumer with the first delivery that it sees.
+A pull consumer may have other readers, and what they got looks like a gap here; only who knows to
+be alone can ask for this watch. The guard of an ordered consumer starts at 1, that of an existing
+consumer with the first delivery that it sees.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ _MOST_DIGITS: Final = 20
 
 
 class Gap(NamedTuple):
-    """Deliveries that are missing: expected ``first``, seen ``seen`` (for a heartbeat one more than it names)."""
+    """Deliveries that are missing: expected ``first``, seen ``seen`` (for a heartbeat one more than
+    it names).
+    """
 
     expected: int
     seen: int
@@ -34,7 +38,9 @@ class Gap(NamedTuple):
 
 
 def sequence_of(block: bytes, name: bytes) -> int | None:
-    """The sequence that a header of a status names; ``None`` if it is missing or no uint64 in decimal digits."""
+    """The sequence that a header of a status names; ``None`` if it is missing or no uint64 in
+    decimal digits.
+    """
     text = header_value(block, name)
     if text is None or len(text) > _MOST_DIGITS or not (text.isascii() and text.isdigit()):
         return None
@@ -57,7 +63,9 @@ class GapDetector(Snapshottable):
         self.expected = expected
 
     def run(self, first: int, last: int, count: int) -> Gap | None:
-        """A run of ``count`` deliveries came, the first and last with these sequences. The guard goes on behind it."""
+        """A run of ``count`` deliveries came, the first and last with these sequences. The guard
+        goes on behind it.
+        """
         expected = self.expected or first
         self.expected = last + 1
         if first != expected:

@@ -1,13 +1,16 @@
-"""Is the server still there? Silence is judged against the heartbeats that it has promised (ADR-37 "Idle heartbeats").
+"""Is the server still there? Silence is judged against the heartbeats that it has promised (ADR-37
+"Idle heartbeats").
 
-Theory. Whoever asks for heartbeats may take ``factor`` intervals without any frame for a broken promise. The watch is on
-only while there is somebody to keep the promise: a link that is up and a request that waits. It starts with the first request,
-starts anew with each frame, and rests while the link is down. Further requests postpone nothing: only input proves life
-(invariant 26), and who asks again and again into silence would never hear of it. A slow reader is no silence: what counts is
-when a frame reached the machine, not when the user took it.
+Theory. Whoever asks for heartbeats may take ``factor`` intervals without any frame for a broken
+promise. The watch is on only while there is somebody to keep the promise: a link that is up and a
+request that waits. It starts with the first request, starts anew with each frame, and rests while
+the link is down. Further requests postpone nothing: only input proves life (invariant 26), and who
+asks again and again into silence would never hear of it. A slow reader is no silence: what counts
+is when a frame reached the machine, not when the user took it.
 
-An alarm has an edge and a period. The first alarm of a silence is the edge, the notice for the user; the alarm then comes
-back each period, so that recovery is tried again and again. The silence ends with the next frame, not with a request.
+An alarm has an edge and a period. The first alarm of a silence is the edge, the notice for the
+user; the alarm then comes back each period, so that recovery is tried again and again. The silence
+ends with the next frame, not with a request.
 
 A heartbeat of 0 was not asked for, so nothing can be missed.
 """
@@ -42,7 +45,8 @@ class HeartbeatMonitor(Snapshottable):
         factor: how many of them may be missed (2 by ADR-37, 3 by ADR-15).
 
     Attributes:
-        since: the last sign of life, or the start of the watch. The hot path of a feed sets it directly.
+        since: the last sign of life, or the start of the watch. The hot path of a feed sets it
+            directly.
         watching: whether the promise holds now.
         silent: an alarm was given and no frame came since.
     """
@@ -59,9 +63,13 @@ class HeartbeatMonitor(Snapshottable):
 
     def __init__(self, heartbeat: float, factor: float = DEFAULT_FACTOR) -> None:
         if not (isfinite(heartbeat) and heartbeat >= 0):
-            raise InvalidConfig(f"expected a heartbeat of 0 or more seconds, seen {shorten(heartbeat)}")
+            raise InvalidConfig(
+                f"expected a heartbeat of 0 or more seconds, seen {shorten(heartbeat)}"
+            )
         if not (is_number(factor, (int, float)) and 1 <= factor < inf):
-            raise InvalidConfig(f"expected a heartbeat_factor of at least 1, a number, got {shorten(factor)}")
+            raise InvalidConfig(
+                f"expected a heartbeat_factor of at least 1, a number, got {shorten(factor)}"
+            )
         self._factor = factor
         self.heartbeat = heartbeat
         self.period = heartbeat * factor
@@ -75,7 +83,9 @@ class HeartbeatMonitor(Snapshottable):
         self.period = heartbeat * self._factor
 
     def asked(self, now: float) -> None:
-        """A request went out that asks for heartbeats. If others wait already, the window that runs goes on."""
+        """A request went out that asks for heartbeats. If others wait already, the window that runs
+        goes on.
+        """
         if not self.watching:
             self.watch(now)
 
@@ -85,7 +95,9 @@ class HeartbeatMonitor(Snapshottable):
         self.since = now
 
     def goes_on(self, since: float) -> None:
-        """What was asked anew stands for what was asked before: the window that ran since then goes on."""
+        """What was asked anew stands for what was asked before: the window that ran since then goes
+        on.
+        """
         if self.watching:
             self.since = since
 
@@ -147,4 +159,8 @@ def liveness_of(heartbeat: float, factor: float) -> HeartbeatMonitor:
     Raises:
         InvalidConfig: times that can't work.
     """
-    return HeartbeatMonitor(heartbeat, factor) if heartbeat or factor != DEFAULT_FACTOR else _UNPROMISED
+    return (
+        HeartbeatMonitor(heartbeat, factor)
+        if heartbeat or factor != DEFAULT_FACTOR
+        else _UNPROMISED
+    )

@@ -1,17 +1,21 @@
-"""Every status that JetStream sends, judged in one place: rows of code, text and verdict (ADR-37, ADR-15).
+"""Every status that JetStream sends, judged in one place: rows of code, text and verdict (ADR-37,
+ADR-15).
 
-Theory. A status is the inline first line of a header block. Its code alone says little: 409 stands for eleven things, so a
-row is found by code *and* by how the text begins. What a machine does depends on the row's `StatusAction`; how the pull or the
-operation ended is its `EndReason`; how much of the pull's request is settled is its `Remainder`. No other module compares a
-status code or a text, so a new server version is one new row here.
+Theory. A status is the inline first line of a header block. Its code alone says little: 409 stands
+for eleven things, so a row is found by code *and* by how the text begins. What a machine does
+depends on the row's `StatusAction`; how the pull or the operation ended is its `EndReason`; how
+much of the pull's request is settled is its `Remainder`. No other module compares a status code or
+a text, so a new server version is one new row here.
 
-The rows follow what servers 2.9.10 to 2.15.1 were seen to send; where the ADR says something else, the server wins.
+The rows follow what servers 2.9.10 to 2.15.1 were seen to send; where the ADR says something else,
+the server wins.
 
-Unknown statuses are judged too: from 400 on they end what they are addressed to and are reported, below they are
-reported and change nothing. Code 100 never ends anything.
+Unknown statuses are judged too: from 400 on they end what they are addressed to and are reported,
+below they are reported and change nothing. Code 100 never ends anything.
 
-Who may be believed: a publisher can write a status line into a message of his own, and servers before 2.12 store it. A
-frame is a status only if it came on the reader's own inbox and is no delivery (`jsproto.jetstream.pull.request`).
+Who may be believed: a publisher can write a status line into a message of his own, and servers
+before 2.12 store it. A frame is a status only if it came on the reader's own inbox and is no
+delivery (`jsproto.jetstream.pull.request`).
 """
 
 from __future__ import annotations
@@ -63,7 +67,8 @@ class StatusAction(IdentityEnum):
     FLOW_CONTROL = "FLOW_CONTROL"
     #: The pull is over, in good order and without a word to the user.
     PULL_ENDED = "PULL_ENDED"
-    #: The next message does not fit into what is left of the byte budget; alone it may not fit into the whole.
+    #: The next message does not fit into what is left of the byte budget; alone it may not fit into
+    #: the whole.
     DOES_NOT_FIT = "DOES_NOT_FIT"
     #: The request was never taken: a warning; the same request again would loop.
     PULL_REFUSED = "PULL_REFUSED"
@@ -138,7 +143,9 @@ class Limit(Enum):
 
 
 class Remainder(Enum):
-    """What a status without pending headers says about the rest of a request. Headers, where there are any, win."""
+    """What a status without pending headers says about the rest of a request. Headers, where there
+    are any, win.
+    """
 
     #: Nothing: the request goes on, or there is none.
     NONE = "NONE"
@@ -157,7 +164,8 @@ class StatusRow:
 
     Attributes:
         code: three digits.
-        text: how the description begins, in any case of letters; ``""`` for whatever comes behind the other rows.
+        text: how the description begins, in any case of letters; ``""`` for whatever comes behind
+            the other rows.
         place: in which exchange.
         verdict: what a machine does.
         end: how the pull or operation ended, ``None`` if it goes on.
@@ -278,7 +286,8 @@ def _index() -> Mapping[tuple[StatusContext, int], tuple[tuple[str, StatusRow], 
 _BY_CODE: Final = _index()
 
 
-#: On a push subscription a 100 with a reply subject asks for an answer there, whatever its text is (ADR-15).
+#: On a push subscription a 100 with a reply subject asks for an answer there, whatever its text is
+#: (ADR-15).
 _QUESTION: Final = next(row for row in _PUSH if row.verdict is StatusAction.FLOW_CONTROL)
 
 
@@ -300,7 +309,9 @@ def judge(
         if folded.startswith(prefix):
             return row
     if code < 400:
-        return StatusRow(code=code, text=text, place=place, verdict=StatusAction.STRANGE, error=UnknownStatus)
+        return StatusRow(
+            code=code, text=text, place=place, verdict=StatusAction.STRANGE, error=UnknownStatus
+        )
     return StatusRow(
         code=code,
         text=text,
@@ -316,16 +327,22 @@ def judge(
 
 
 def status_error(row: StatusRow, code: int, text: str, about: str = "") -> StatusError:
-    """The status as an error of its class. ``about`` names the operation; the message holds what the server said."""
+    """The status as an error of its class. ``about`` names the operation; the message holds what
+    the server said.
+    """
     kind = row.error or StatusError
-    message = f"expected {about} to be served, the server said {code} {shorten(text)}" if about else ""
+    message = (
+        f"expected {about} to be served, the server said {code} {shorten(text)}" if about else ""
+    )
     if issubclass(kind, LimitExceeded):
         return kind(code, text, message, limit_of(text))
     return kind(code, text, message)
 
 
 def pull_error(row: StatusRow, code: int, text: str, about: str, subject: str) -> JsprotoError:
-    """A status that is no good end of a pull on ``subject`` as the error that it is: nobody serves it, or what the server said."""
+    """A status that is no good end of a pull on ``subject`` as the error that it is: nobody serves
+    it, or what the server said.
+    """
     if row.verdict is StatusAction.GONE_FOR_NOW:
         return NoResponders(f"expected a consumer to serve {subject}, nobody does (503)", subject)
     return status_error(row, code, text, about)
@@ -347,7 +364,9 @@ _UNITS: Final[Mapping[str, float]] = {
 
 
 def limit_of(text: str) -> float | None:
-    """The limit behind ``of``: a number as ``int``, a Go duration in seconds; ``None`` if the text has none."""
+    """The limit behind ``of``: a number as ``int``, a Go duration in seconds; ``None`` if the text
+    has none.
+    """
     found = _LIMIT(text)
     if found is None:
         return None
@@ -360,7 +379,9 @@ def limit_of(text: str) -> float | None:
 
 
 def pending_of(block: bytes) -> tuple[int, int] | None:
-    """``Nats-Pending-Messages`` and ``Nats-Pending-Bytes`` of a status, never negative; ``None`` if either is missing."""
+    """``Nats-Pending-Messages`` and ``Nats-Pending-Bytes`` of a status, never negative; ``None`` if
+    either is missing.
+    """
     messages = _count(header_value(block, b"Nats-Pending-Messages"))
     size = _count(header_value(block, b"Nats-Pending-Bytes"))
     return None if messages is None or size is None else (messages, size)

@@ -1,14 +1,17 @@
-"""What is in the archive of a snapshot, looked at while it passes by: an error that the server wrote into it, an end that is missing, messages that are.
+"""What is in the archive of a snapshot, looked at while it passes by: an error that the server
+wrote into it, an end that is missing, messages that are.
 
-Theory. A server may say that a snapshot ended well although its archive is short. Servers before 2.10.20 write what went wrong into a file
-``errors.txt`` in the archive and end the transfer as always; 2.15 leaves out what it cannot read. So the archive is looked into, as far as that
-is cheap.
+Theory. A server may say that a snapshot ended well although its archive is short. Servers before
+2.10.20 write what went wrong into a file ``errors.txt`` in the archive and end the transfer as
+always; 2.15 leaves out what it cannot read. So the archive is looked into, as far as that is cheap.
 
-An archive is compressed with S2, in frames that can be read each by itself. Inside there is a tar (before 2.15), or the form ``NATSARC1``:
-entries with a head of five numbers, of which those with a sequence are messages, and an empty one at the end. What lies between two heads is
-skipped, and a frame is decompressed only as far as something is wanted of it.
+An archive is compressed with S2, in frames that can be read each by itself. Inside there is a tar
+(before 2.15), or the form ``NATSARC1``: entries with a head of five numbers, of which those with a
+sequence are messages, and an empty one at the end. What lies between two heads is skipped, and a
+frame is decompressed only as far as something is wanted of it.
 
-An archive of a form that is not known here is not judged: `Contents.form` is empty then. Nothing here fails because of a byte.
+An archive of a form that is not known here is not judged: `Contents.form` is empty then. Nothing
+here fails because of a byte.
 """
 
 from __future__ import annotations
@@ -49,11 +52,13 @@ class Contents:
     """What was seen in an archive.
 
     Attributes:
-        form: ``tar`` or ``arc``; empty if it is none that is known here, then nothing else was seen.
+        form: ``tar`` or ``arc``; empty if it is none that is known here, then nothing else was
+            seen.
         complete: it has an end.
         messages: how many are in it; ``None`` if they were not counted.
         error: what the server wrote into it about a failure of its own.
-        about: what the archive says of the stream: its configuration (``tar``), or its state (``arc``).
+        about: what the archive says of the stream: its configuration (``tar``), or its state
+            (``arc``).
     """
 
     form: str = ""
@@ -190,7 +195,9 @@ class ArchiveLook:
         skip = 0
         while True:
             head = yield skip, _NUMBERS
-            while (missing := _NUMBERS - sum(each < 0x80 for each in head)) > 0:  # the last byte of a number
+            while (
+                missing := _NUMBERS - sum(each < 0x80 for each in head)
+            ) > 0:  # the last byte of a number
                 head += yield 0, missing
             length, when, sequence, headers, payload = _numbers(head)
             if sequence:
@@ -226,7 +233,11 @@ def _tar_size(head: bytes) -> int:
     try:
         told = int(head[148:156].strip(b" \0"), 8)
         size = head[124:136]
-        number = int.from_bytes(size[1:], "big") if size[0] & 0x80 else int(size.strip(b" \0") or b"0", 8)
+        number = (
+            int.from_bytes(size[1:], "big")
+            if size[0] & 0x80
+            else int(size.strip(b" \0") or b"0", 8)
+        )
     except ValueError:
         raise _Unknown from None
     if told != sum(head[:148]) + sum(head[156:]) + 8 * ord(" "):
@@ -277,7 +288,9 @@ class _Block:
         return bytes(self._out[start:stop])
 
     def _unpack(self, stop: int) -> None:
-        """Literals, and copies of what came before. One loop without calls: this is nearly all of the time that a look takes."""
+        """Literals, and copies of what came before. One loop without calls: this is nearly all of
+        the time that a look takes.
+        """
         data, at, out, size, last = self._packed, self._at, self._out, self.size, self._offset
         done = len(out)
         while done < stop:
@@ -305,7 +318,9 @@ class _Block:
                 length &= 7
                 if repeated and length > 4:  # the length stands in one to three bytes behind
                     wide = length - 4
-                    length = int.from_bytes(data[at : at + wide], "little") + (4, 256, 65536)[wide - 1]
+                    length = (
+                        int.from_bytes(data[at : at + wide], "little") + (4, 256, 65536)[wide - 1]
+                    )
                     at += wide
                 length += 4
             elif kind == 2:  # an offset of two bytes
@@ -331,7 +346,9 @@ class _Block:
 
 
 def fault_of(contents: Contents, origin: Origin) -> str:
-    """Why an archive is worth nothing beside what the server said of the stream; empty if nothing is known against it."""
+    """Why an archive is worth nothing beside what the server said of the stream; empty if nothing
+    is known against it.
+    """
     about, state = contents.about, origin.state
     if contents.error:
         return f"the server wrote into the archive that it failed: {shorten(contents.error)}"
@@ -346,7 +363,9 @@ def fault_of(contents: Contents, origin: Origin) -> str:
 
 
 def missing_in(contents: Contents, origin: Origin) -> str:
-    """How many messages that the server counted are not in the archive, in words; empty if all are, or if nobody counted."""
+    """How many messages that the server counted are not in the archive, in words; empty if all are,
+    or if nobody counted.
+    """
     messages = origin.state.messages
     if contents.messages is None or contents.messages >= messages:
         return ""
@@ -354,7 +373,9 @@ def missing_in(contents: Contents, origin: Origin) -> str:
 
 
 def may_shrink(config: StreamConfig) -> bool:
-    """Whether messages of a stream go without anybody's deleting them: then some may have gone while it was saved."""
+    """Whether messages of a stream go without anybody's deleting them: then some may have gone
+    while it was saved.
+    """
     limits = (config.max_msgs, config.max_bytes, config.max_msgs_per_subject)
     return (
         bool(config.max_age)

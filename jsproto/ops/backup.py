@@ -1,25 +1,30 @@
-"""A backup of streams as a folder: names, texts, the manifest, and the plan of a restore. Who reads and writes files is elsewhere.
+"""A backup of streams as a folder: names, texts, the manifest, and the plan of a restore. Who reads
+and writes files is elsewhere.
 
 Theory. A folder holds
 
     jsproto.json                            the manifest: what is here, and whether it is all
-    streams/ORDERS/backup.json              configuration and state, as the server said them beside the archive
-    streams/ORDERS/stream.arc.s2            the archive (``stream.tar.s2`` of servers before 2.15)
-    streams/ORDERS/stream.json              the configuration, as ``nats stream add --config`` reads it
-    streams/ORDERS/consumers/NEW.json       a durable consumer's, as ``nats consumer add --config`` reads it
+    streams/ORDERS/backup.json              configuration and state, as the server said them beside
+    the archive streams/ORDERS/stream.arc.s2            the archive (``stream.tar.s2`` of servers
+    before 2.15) streams/ORDERS/stream.json              the configuration, as ``nats stream add
+    --config`` reads it streams/ORDERS/consumers/NEW.json       a durable consumer's, as ``nats
+    consumer add --config`` reads it
 
-so that ``nats account restore FOLDER/streams`` and ``nats stream restore FOLDER/streams/ORDERS`` understand it, and what they have written
-is understood here.
+so that ``nats account restore FOLDER/streams`` and ``nats stream restore FOLDER/streams/ORDERS``
+understand it, and what they have written is understood here.
 
-*The manifest is written twice*: first saying that it is not complete, and in the end, when every file is where it belongs, saying that it is,
-with the SHA-256 of each archive. What was interrupted can so never be taken for whole.
+*The manifest is written twice*: first saying that it is not complete, and in the end, when every
+file is where it belongs, saying that it is, with the SHA-256 of each archive. What was interrupted
+can so never be taken for whole.
 
-*Names become files.* Names of streams and consumers hold no dot and no slash (the server refuses them), and whatever else a file system could
-take for something of its own is escaped, so no name leads out of the folder. The way back is not trusted: the name stands in the
-file, and the file must be where that name belongs.
+*Names become files.* Names of streams and consumers hold no dot and no slash (the server refuses
+them), and whatever else a file system could take for something of its own is escaped, so no name
+leads out of the folder. The way back is not trusted: the name stands in the file, and the file must
+be where that name belongs.
 
-*A restore is planned before anything is changed.* A stream that is there already is in the way, unless it shall be brought up to date; and
-if it holds less than the backup, it may be what an interrupted restore has left, and is in the way in any case.
+*A restore is planned before anything is changed.* A stream that is there already is in the way,
+unless it shall be brought up to date; and if it holds less than the backup, it may be what an
+interrupted restore has left, and is in the way in any case.
 """
 
 # ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
@@ -115,8 +120,10 @@ class SavedStream(Document):
         sha256: its digest, in hexadecimal.
         messages: how many are in it.
         last_seq: sequence of the last message.
-        checked: all messages are in the archive: they were counted here, or the server checked what it stores.
-        note: why messages were not saved, if that was wished for, or why there are fewer than the server counted.
+        checked: all messages are in the archive: they were counted here, or the server checked what
+            it stores.
+        note: why messages were not saved, if that was wished for, or why there are fewer than the
+            server counted.
     """
 
     name: str = field(metadata=of(NAME))
@@ -168,7 +175,9 @@ def read_manifest(text: bytes) -> Manifest:
     names = [each.name for each in manifest.streams]
     twice = sorted({each for each in names if names.count(each) > 1})
     if twice:
-        raise InvalidBackup(f"expected each stream once in {MANIFEST}, twice seen is {shorten(twice[0])}")
+        raise InvalidBackup(
+            f"expected each stream once in {MANIFEST}, twice seen is {shorten(twice[0])}"
+        )
     return manifest
 
 
@@ -187,16 +196,21 @@ def check_saved(saved: SavedStream) -> None:
             f"expected names of a stream and its consumers for the folder {shorten(file_name(saved.name))}: {error}"
         ) from None
     if saved.archive is not None and saved.archive not in ARCHIVES:
-        raise InvalidBackup(f"expected an archive {' or '.join(ARCHIVES)}, seen {shorten(saved.archive)}")
+        raise InvalidBackup(
+            f"expected an archive {' or '.join(ARCHIVES)}, seen {shorten(saved.archive)}"
+        )
 
 
 # ------------------------------------------------------------------------------------------------ names and texts
 
 
 def file_name(name: str) -> str:
-    """A name of a stream or consumer as the name of a file: the same for almost all, and never a way out of a folder."""
+    """A name of a stream or consumer as the name of a file: the same for almost all, and never a
+    way out of a folder.
+    """
     escaped = _UNSAFE.sub(
-        lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode(errors="surrogatepass")), name
+        lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode(errors="surrogatepass")),
+        name,
     )
     return f"%{ord(escaped[0]):02X}{escaped[1:]}" if _KEPT(escaped) else escaped
 
@@ -214,7 +228,8 @@ def as_file(document: Document | Origin) -> bytes:
 
 
 def read_stream_file(text: bytes, about: str = CONFIG) -> StreamConfig:
-    """The configuration of a stream from a file: by itself, or within what ``nats stream info --json`` prints.
+    """The configuration of a stream from a file: by itself, or within what ``nats stream info
+    --json`` prints.
 
     Raises:
         InvalidBackup: it is none; ``about`` names the file.
@@ -248,7 +263,9 @@ def read_origin(text: bytes, about: str = ORIGIN) -> Origin:
             )
         _ = origin.config, origin.state
     except InvalidResponse as error:
-        raise InvalidBackup(f"expected configuration and state of a stream in {about}: {error}") from None
+        raise InvalidBackup(
+            f"expected configuration and state of a stream in {about}: {error}"
+        ) from None
     return origin
 
 
@@ -275,7 +292,10 @@ class BackupAction(Enum):
 
 
 def planned(
-    saved: Iterable[tuple[SavedStream, StreamConfig]], there: Mapping[str, StreamInfo], *, update: bool
+    saved: Iterable[tuple[SavedStream, StreamConfig]],
+    there: Mapping[str, StreamInfo],
+    *,
+    update: bool,
 ) -> tuple[tuple[SavedStream, BackupAction], ...]:
     """What to do, in order: streams that others read from come first.
 
@@ -309,7 +329,9 @@ def planned(
         (readers if config.mirror is not None or config.sources else firsts).append((each, deed))
     if conflicts:
         words = "; ".join(f"{shorten(name)} {why}" for name, why in conflicts.items())
-        raise RestoreConflict(f"expected no streams in the way of the restore, seen {words}", conflicts)
+        raise RestoreConflict(
+            f"expected no streams in the way of the restore, seen {words}", conflicts
+        )
     return (*firsts, *readers)
 
 
@@ -321,7 +343,9 @@ def _counts(saved: SavedStream, info: StreamInfo) -> str:
 
 
 def appeared(name: str) -> str:
-    """What to say of a stream that was not there when a restore began, and was in the way when its turn came."""
+    """What to say of a stream that was not there when a restore began, and was in the way when its
+    turn came.
+    """
     return (
         f"{shorten(name)} appeared during this restore: it was not there when it began. It may hold a part of the backup, or be "
         f"somebody else's: look at it, delete it and restore anew; where a cluster's disks are slow, with fewer replicas"
@@ -335,7 +359,9 @@ def unlike(expected: StreamState, seen: StreamState, config: StreamConfig) -> st
     """
     if seen.last_seq != expected.last_seq:
         return f"expected last sequence {expected.last_seq}, seen {seen.last_seq}"
-    aged = (config.max_age is not None and config.max_age.total_seconds() > 0) or config.allow_msg_ttl
+    aged = (
+        config.max_age is not None and config.max_age.total_seconds() > 0
+    ) or config.allow_msg_ttl
     if seen.messages != expected.messages and not (aged and seen.messages < expected.messages):
         return f"expected {expected.messages} messages, seen {seen.messages}"
     return ""

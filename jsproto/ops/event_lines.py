@@ -1,4 +1,6 @@
-"""An event of JetStream as one line for people: when, what, about whom, and then whatever else it says."""
+"""An event of JetStream as one line for people: when, what, about whom, and then whatever else it
+says.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from typing import Final, cast
 from jsproto.jetstream.api.events.advisories import Event
 from jsproto.ops.tables import text_of
 
-#: What stands in front, in this order; ``type``, ``id`` and ``timestamp`` have their own places or none.
+#: What stands in front, in this order; ``type``, ``id`` and ``timestamp`` have their own places or
+#: none.
 _FIRST: Final = ("stream", "consumer", "server", "action")
 _PLACED: Final = frozenset({"type", "id", "timestamp", *_FIRST})
 #: What says nothing; ``False`` does.
@@ -17,7 +20,9 @@ _NOTHING: Final = (None, "", 0)
 
 
 def event_line(event: Event) -> str:
-    """One line: the time, the kind, and each member as ``name=value``; nothing in it breaks the line."""
+    """One line: the time, the kind, and each member as ``name=value``; nothing in it breaks the
+    line.
+    """
     members = event.to_wire()
     shown = [(name, members[name]) for name in _FIRST if members.get(name) not in _NOTHING]
     shown += [(name, value) for name, value in members.items() if name not in _PLACED]

@@ -1,12 +1,14 @@
 """A nats context: how to connect, in the JSON that the ``nats`` CLI keeps for it (ADR-21).
 
-Theory. A context is one object of JSON with members that are all optional; an empty text is one that was not given. What is
-written has every member that ADR-21 names, so that people see what there is, and behind them those that are not known here, as they came:
-another version may live by them.
+Theory. A context is one object of JSON with members that are all optional; an empty text is one
+that was not given. What is written has every member that ADR-21 names, so that people see what
+there is, and behind them those that are not known here, as they came: another version may live by
+them.
 
-A context is read although it could not be used, so that it can be mended; `NatsContext.check` says whether it can. Credentials are
-one of four kinds, and if there are more the first of them counts, in the order of :data:`KINDS`. Secrets, and what may hold
-one, are in no ``repr``, and a context with one is not pickled.
+A context is read although it could not be used, so that it can be mended; `NatsContext.check` says
+whether it can. Credentials are one of four kinds, and if there are more the first of them counts,
+in the order of :data:`KINDS`. Secrets, and what may hold one, are in no ``repr``, and a context
+with one is not pickled.
 
 Nothing is looked up here: paths, ``env://`` and ``nsc://`` are the part of an adapter.
 """
@@ -64,7 +66,9 @@ def _hidden(value: Mapping[str, object] | None) -> Mapping[str, object] | None:
 
 def _text(_self: object, attribute: Attribute[str | None], value: object) -> None:
     if value is not None and not isinstance(value, str):
-        raise InvalidContext(f"expected text as {attribute.name} of a context, got {type(value).__name__}")
+        raise InvalidContext(
+            f"expected text as {attribute.name} of a context, got {type(value).__name__}"
+        )
     if isinstance(value, str) and not fits_utf8(value):
         raise InvalidContext(
             f"expected text that UTF-8 can carry as {attribute.name} of a context, got other"
@@ -88,19 +92,29 @@ def _tuple(value: object) -> tuple[str, ...]:
     if value is None:
         return ()
     return (
-        tuple(cast("list[str]", value)) if isinstance(value, (list, tuple)) else cast("tuple[str]", (None,))
+        tuple(cast("list[str]", value))
+        if isinstance(value, (list, tuple))
+        else cast("tuple[str]", (None,))
     )
 
 
-def _beside(_self: object, attribute: Attribute[Mapping[str, object] | None], value: object) -> None:
-    """Members that are not known must be able to be written, and be no misspelt ones: the CLI would read those."""
+def _beside(
+    _self: object, attribute: Attribute[Mapping[str, object] | None], value: object
+) -> None:
+    """Members that are not known must be able to be written, and be no misspelt ones: the CLI would
+    read those.
+    """
     if value is None:
         return
     if not isinstance(value, Mapping) or not _dumpable(dict(cast("Mapping[str, object]", value))):
-        raise InvalidContext(f"expected members of JSON as {attribute.name} of a context, got something else")
+        raise InvalidContext(
+            f"expected members of JSON as {attribute.name} of a context, got something else"
+        )
     for name in cast("Mapping[str, object]", value):
         if name.lower() in _members():
-            raise InvalidContext(f"expected the member {name.lower()!r} of a context, got it as {name!r}")
+            raise InvalidContext(
+                f"expected the member {name.lower()!r} of a context, got it as {name!r}"
+            )
 
 
 def without_user_info(url: object) -> str:
@@ -123,13 +137,16 @@ def without_user_info(url: object) -> str:
 @final
 @frozen(kw_only=True)
 class NatsContext(RedactedSecret):
-    """What one context says. The attributes are the members of its JSON; what they mean is said by ADR-21.
+    """What one context says. The attributes are the members of its JSON; what they mean is said by
+    ADR-21.
 
     Attributes:
         url: servers, with commas between.
-        creds: where a creds file is: a path, ``nsc://operator/account/user``, ``env://NAME`` or ``data:;base64,...``.
+        creds: where a creds file is: a path, ``nsc://operator/account/user``, ``env://NAME`` or
+            ``data:;base64,...``.
         nkey: the same for the seed of a user's nkey.
-        nsc: a look-up by ``nsc``, for creds and servers; newer versions of the CLI write it as ``creds``.
+        nsc: a look-up by ``nsc``, for creds and servers; newer versions of the CLI write it as
+            ``creds``.
         unknown: members that are not known here.
 
     Raises:
@@ -167,7 +184,9 @@ class NatsContext(RedactedSecret):
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         for name, url in (("url", self.url), ("socks_proxy", self.socks_proxy)):
             if url is not None and repr(url) != repr(str(url)):
-                raise LocalProtocolError(f"expected no secret to be pickled, NatsContext holds one in {name}")
+                raise LocalProtocolError(
+                    f"expected no secret to be pickled, NatsContext holds one in {name}"
+                )
         return super().__reduce_ex__(protocol)
 
     # ------------------------------------------------------------------ the document
@@ -177,7 +196,8 @@ class NatsContext(RedactedSecret):
         """The context with this JSON.
 
         Raises:
-            InvalidContext: no object of JSON, or a member of the wrong type; nothing of its values is shown.
+            InvalidContext: no object of JSON, or a member of the wrong type; nothing of its values
+                is shown.
         """
         members = json_object(text, "a context")
         known = {name: members.pop(name) for name in _members() if name in members}
@@ -241,7 +261,9 @@ class NatsContext(RedactedSecret):
         # creds beside nsc: those are creds, and nsc says where to connect.
         kinds = [each for each in self.kinds if each != "nsc" or self.creds is None]
         if len(kinds) > 1:
-            raise InvalidContext(f"expected one kind of credentials in a context, got {', '.join(kinds)}")
+            raise InvalidContext(
+                f"expected one kind of credentials in a context, got {', '.join(kinds)}"
+            )
         for half, whole in (("password", "user"), ("user_seed", "user_jwt"), ("key", "cert")):
             if getattr(self, half) is not None and getattr(self, whole) is None:
                 raise InvalidContext(f"expected {whole} beside {half} in a context, got none")
@@ -272,19 +294,26 @@ class NscProfile:
         """
         members = json_object(text, "the profile of nsc")
         operator = members.get("operator")
-        service = cast("dict[str, object]", operator).get("service") if isinstance(operator, dict) else None
+        service = (
+            cast("dict[str, object]", operator).get("service")
+            if isinstance(operator, dict)
+            else None
+        )
         places = cast("list[object]", service) if isinstance(service, list) else [service or ""]
         creds = members.get("user_creds") or ""
         if not isinstance(creds, str) or not all(isinstance(place, str) for place in places):
             raise InvalidContext("expected texts in the profile of nsc, got something else")
-        return cls(path=creds or None, url=",".join(str(place) for place in places if place) or None)
+        return cls(
+            path=creds or None, url=",".join(str(place) for place in places if place) or None
+        )
 
 
 def json_object(text: str | bytes, what: str) -> dict[str, object]:
     """An object of JSON.
 
     Raises:
-        InvalidContext: it is none. What it is may be secret, so it is not shown, here or in the context of the error.
+        InvalidContext: it is none. What it is may be secret, so it is not shown, here or in the
+            context of the error.
     """
     if not isinstance(text, (str, bytes)):
         raise InvalidContext(f"expected {what} as text, got {type(text).__name__}")

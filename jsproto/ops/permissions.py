@@ -1,12 +1,14 @@
 """The permissions that a use of JetStream needs, derived from its subjects.
 
-Theory. Everything that a client does is a publish on a subject or a subscription to one, and the server permits either by
-subject. So what a use needs can be written down before it runs: the requests on the subjects of the API, the inbox on which
-the answers come, the acks. Uses add up with ``|``; the result can be shown as the server's configuration has it.
+Theory. Everything that a client does is a publish on a subject or a subscription to one, and the
+server permits either by subject. So what a use needs can be written down before it runs: the
+requests on the subjects of the API, the inbox on which the answers come, the acks. Uses add up with
+``|``; the result can be shown as the server's configuration has it.
 
-An ack is a reply to a message that was received. With ``responses`` the server permits a reply to whoever received the
-message and to nobody else, so no subject of acks has to be opened: only the receiver can ack. Replies expire; a message that
-is worked on for longer than ``expires`` cannot be acknowledged any more.
+An ack is a reply to a message that was received. With ``responses`` the server permits a reply to
+whoever received the message and to nobody else, so no subject of acks has to be opened: only the
+receiver can ack. Replies expire; a message that is worked on for longer than ``expires`` cannot be
+acknowledged any more.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ class ResponseLimits:
 def _tidy(subjects: Iterable[str]) -> tuple[str, ...]:
     """Each once, and none that another covers."""
     known = tuple(dict.fromkeys(subjects))
-    return tuple(each for each in known if not any(each != other and within(each, other) for other in known))
+    return tuple(
+        each for each in known if not any(each != other and within(each, other) for other in known)
+    )
 
 
 @final
@@ -68,7 +72,8 @@ class Permissions:
     def as_config(self) -> str:
         """The block ``permissions`` of a user in the server's configuration.
 
-        To the server an empty list of what is allowed is no bound, so where nothing is needed everything is denied.
+        To the server an empty list of what is allowed is no bound, so where nothing is needed
+        everything is denied.
         """
         lines = [
             "permissions {",
@@ -123,7 +128,9 @@ def pushed(
     responses: ResponseLimits | None = None,
     inbox: str = INBOX,
 ) -> Permissions:
-    """To receive a push consumer, acknowledge its messages and answer its flow control; see :func:`pulling`."""
+    """To receive a push consumer, acknowledge its messages and answer its flow control; see
+    :func:`pulling`.
+    """
     needed = [f"$JS.FC.{stream_name(stream)}.{consumer_name(consumer)}.>"]
     if create:
         needed += _caring(api, stream, consumer)
@@ -135,15 +142,23 @@ def pushed(
 def ordered(api: ApiSubjects, stream: str, *, inbox: str = INBOX) -> Permissions:
     """To read a stream by ordered consumers, pulled or pushed, which have names of their own.
 
-    With deliver policy ``last_per_subject`` the stream is asked for its subjects, if others write while the first values come.
+    With deliver policy ``last_per_subject`` the stream is asked for its subjects, if others write
+    while the first values come.
     """
     name = stream_name(stream)
     needed = [api.stream_info(stream)]
-    needed += [f"{api.prefix}.CONSUMER.{verb}.{name}.>" for verb in ("CREATE", "INFO", "DELETE", "MSG.NEXT")]
-    return Permissions(publish=[*needed, api.consumer_create(stream), f"$JS.FC.{name}.>"], subscribe=(inbox,))
+    needed += [
+        f"{api.prefix}.CONSUMER.{verb}.{name}.>"
+        for verb in ("CREATE", "INFO", "DELETE", "MSG.NEXT")
+    ]
+    return Permissions(
+        publish=[*needed, api.consumer_create(stream), f"$JS.FC.{name}.>"], subscribe=(inbox,)
+    )
 
 
-def looking_up(api: ApiSubjects, stream: str, *, direct: bool = True, inbox: str = INBOX) -> Permissions:
+def looking_up(
+    api: ApiSubjects, stream: str, *, direct: bool = True, inbox: str = INBOX
+) -> Permissions:
     """To read stored messages of a stream, directly or by the API."""
     if not direct:
         return Permissions(publish=(api.stream_msg_get(stream),), subscribe=(inbox,))
@@ -159,35 +174,48 @@ def administering(api: ApiSubjects, *, inbox: str = INBOX) -> Permissions:
 def backing_up(api: ApiSubjects, stream: str | None = None, *, inbox: str = INBOX) -> Permissions:
     """To save a stream with its consumers and messages, or without a stream all of the account.
 
-    Without the word that a chunk has come, newer servers end a snapshot that is larger than their window (8 MB).
+    Without the word that a chunk has come, newer servers end a snapshot that is larger than their
+    window (8 MB).
     """
     if stream is None:
-        found = (api.stream_list(), f"{api.prefix}.CONSUMER.LIST.*", f"{api.prefix}.STREAM.SNAPSHOT.*")
+        found = (
+            api.stream_list(),
+            f"{api.prefix}.CONSUMER.LIST.*",
+            f"{api.prefix}.STREAM.SNAPSHOT.*",
+        )
         return Permissions(publish=(*found, "$JS.SNAPSHOT.ACK.>"), subscribe=(inbox,))
     found = (api.stream_info(stream), api.consumer_list(stream), api.stream_snapshot(stream))
     return Permissions(publish=(*found, f"$JS.SNAPSHOT.ACK.{stream}.>"), subscribe=(inbox,))
 
 
 def restoring(api: ApiSubjects, stream: str | None = None, *, inbox: str = INBOX) -> Permissions:
-    """To put back what was saved of a stream, or without a stream of any: with messages, without, and over one that is there."""
+    """To put back what was saved of a stream, or without a stream of any: with messages, without,
+    and over one that is there.
+    """
     name = "*" if stream is None else stream_name(stream)
     made = [f"{api.prefix}.STREAM.{verb}.{name}" for verb in ("RESTORE", "CREATE", "UPDATE")]
     consumers = (f"{api.prefix}.CONSUMER.NAMES.{name}", f"{api.prefix}.CONSUMER.CREATE.{name}.>")
     return Permissions(
-        publish=(api.stream_list(), *made, *consumers, f"$JS.SNAPSHOT.RESTORE.{name}.*"), subscribe=(inbox,)
+        publish=(api.stream_list(), *made, *consumers, f"$JS.SNAPSHOT.RESTORE.{name}.*"),
+        subscribe=(inbox,),
     )
 
 
 def hearing_events() -> Permissions:
-    """To hear what the servers tell of an account's streams and consumers: advisories and metrics. Nothing is asked."""
+    """To hear what the servers tell of an account's streams and consumers: advisories and metrics.
+    Nothing is asked.
+    """
     return Permissions(subscribe=(ADVISORIES, METRICS))
 
 
-def asking_servers(words: Iterable[str], *, accounts: Iterable[str] = (), inbox: str = INBOX) -> Permissions:
+def asking_servers(
+    words: Iterable[str], *, accounts: Iterable[str] = (), inbox: str = INBOX
+) -> Permissions:
     """To ask the servers, as a user of the system account.
 
     Args:
-        words: what is asked for, such as ``VARZ``: of all servers, or of one by its id, which changes with each start.
+        words: what is asked for, such as ``VARZ``: of all servers, or of one by its id, which
+            changes with each start.
         accounts: what is asked for is known of these accounts instead, by name or key.
         inbox: inboxes of the client.
 
@@ -203,7 +231,9 @@ def asking_servers(words: Iterable[str], *, accounts: Iterable[str] = (), inbox:
 
 
 def acks(stream: str, consumer: str) -> str:
-    """Where acks of a consumer go. With domains, or the longer form of 2.14, tokens come before the stream: use responses."""
+    """Where acks of a consumer go. With domains, or the longer form of 2.14, tokens come before the
+    stream: use responses.
+    """
     return f"$JS.ACK.{stream_name(stream)}.{consumer_name(consumer)}.>"
 
 

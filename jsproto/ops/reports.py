@@ -1,8 +1,9 @@
 """Reports: what an account has in JetStream, as rows of data, a text table, or a graph.
 
-Theory. A report is made of an `Inventory`, without asking anybody. Its rows are plain values whose fields are the table: each
-carries its heading and how it is shown. So text and JSON cannot say different things, and whoever wants a table of his own has the rows.
-What a cluster could not say is named below every table: a report with holes never looks complete.
+Theory. A report is made of an `Inventory`, without asking anybody. Its rows are plain values whose
+fields are the table: each carries its heading and how it is shown. So text and JSON cannot say
+different things, and whoever wants a table of his own has the rows. What a cluster could not say is
+named below every table: a report with holes never looks complete.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from jsproto.ops.tables import (
 @final
 @frozen(kw_only=True)
 class StreamRow:
-    """A stream: what it holds, and who holds it. ``replicas`` names the leader with ``*``, who is behind or away with ``!``."""
+    """A stream: what it holds, and who holds it. ``replicas`` names the leader with ``*``, who is
+    behind or away with ``!``.
+    """
 
     stream: str = field(metadata=column("Stream"))
     storage: str = field(metadata=column("Storage"))
@@ -68,7 +71,9 @@ class ConsumerRow:
 @final
 @frozen(kw_only=True)
 class ReplicationRow:
-    """One way that messages take from stream to stream. ``active`` is how long ago, ``None`` if there was no contact yet."""
+    """One way that messages take from stream to stream. ``active`` is how long ago, ``None`` if
+    there was no contact yet.
+    """
 
     stream: str = field(metadata=column("Stream"))
     kind: str = field(metadata=column("Kind"))
@@ -108,7 +113,8 @@ class Report(Generic[RowT_co]):
     Attributes:
         name: ``streams``, ``consumers``, ``replication`` or ``cluster``.
         rows: all of one class.
-        problems: sentences about what is not as it should be: groups without a leader, and what could not be asked.
+        problems: sentences about what is not as it should be: groups without a leader, and what
+            could not be asked.
     """
 
     name: str
@@ -124,7 +130,9 @@ class Report(Generic[RowT_co]):
         }
 
     def as_text(self) -> str:
-        """A table with its headings, numbers to the right, and the problems below it; ends with a line break."""
+        """A table with its headings, numbers to the right, and the problems below it; ends with a
+        line break.
+        """
         lines = table_of(self.rows) or [f"No {_EMPTY[self.name]}."]
         if self.problems:
             lines += ["", *(text_of(each) for each in self.problems)]
@@ -158,12 +166,16 @@ def consumer_report(inventory: Inventory) -> Report[ConsumerRow]:
 def replication_report(inventory: Inventory) -> Report[ReplicationRow]:
     """Every mirror and source: from where, how far behind."""
     rows = tuple(row for each in inventory.streams for row in _replication_rows(each))
-    failed = [f"{each.stream}: {each.kind} {each.source}: {each.error}" for each in rows if each.error]
+    failed = [
+        f"{each.stream}: {each.kind} {each.source}: {each.error}" for each in rows if each.error
+    ]
     return Report(name="replication", rows=rows, problems=(*failed, *_unsaid(inventory)))
 
 
 def cluster_report(inventory: Inventory) -> Report[ServerRow]:
-    """Which server leads and follows how much, and which groups have no leader; empty without a cluster."""
+    """Which server leads and follows how much, and which groups have no leader; empty without a
+    cluster.
+    """
     servers: dict[str, dict[str, int]] = {}
     clusters: dict[str, str] = {}
     problems: list[str] = []
@@ -195,7 +207,15 @@ REPORTS: Final[Mapping[str, Callable[[Inventory], Report[Row]]]] = {
     "cluster": cluster_report,
 }
 
-_COUNTS: Final = ("streams_led", "streams", "consumers_led", "consumers", "behind", "offline", "lag")
+_COUNTS: Final = (
+    "streams_led",
+    "streams",
+    "consumers_led",
+    "consumers",
+    "behind",
+    "offline",
+    "lag",
+)
 
 
 def _members(kind: str, group: ClusterInfo) -> Iterable[tuple[str, dict[str, int]]]:
@@ -204,7 +224,10 @@ def _members(kind: str, group: ClusterInfo) -> Iterable[tuple[str, dict[str, int
     for peer in group.replicas:
         if peer.name:
             behind = not peer.current and not peer.offline
-            yield peer.name, {kind: 1, "behind": int(behind), "offline": int(peer.offline), "lag": peer.lag}
+            yield (
+                peer.name,
+                {kind: 1, "behind": int(behind), "offline": int(peer.offline), "lag": peer.lag},
+            )
 
 
 def _stream_row(info: StreamInfo) -> StreamRow:
@@ -242,7 +265,9 @@ def _consumer_row(info: ConsumerInfo) -> ConsumerRow:
 
 
 def _replication_rows(info: StreamInfo) -> Iterable[ReplicationRow]:
-    """From the configuration, with what the state says of it; a state without configuration is shown too."""
+    """From the configuration, with what the state says of it; a state without configuration is
+    shown too.
+    """
     name, config = info.config.name, info.config
     wanted = [] if config.mirror is None else [("mirror", config.mirror)]
     wanted += [("source", each) for each in config.sources]
@@ -323,7 +348,8 @@ def _unsaid(inventory: Inventory) -> tuple[str, ...]:
 
 
 def replication_dot(report: Report[Row]) -> str:
-    """The graph of a replication report in the language DOT of Graphviz: arrows go the way that messages go.
+    """The graph of a replication report in the language DOT of Graphviz: arrows go the way that
+    messages go.
 
     A stream behind another API prefix is a box of its own, drawn with dashes.
     """
@@ -350,5 +376,7 @@ def _node(name: str, api: str) -> str:
 
 def _quoted(text: str) -> str:
     """A text as DOT has it: whatever is in it, it ends where we say."""
-    inner = "\\n".join(text_of(line).replace("\\", "\\\\").replace('"', '\\"') for line in text.split("\n"))
+    inner = "\\n".join(
+        text_of(line).replace("\\", "\\\\").replace('"', '\\"') for line in text.split("\n")
+    )
     return f'"{inner}"'

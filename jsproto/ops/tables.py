@@ -1,7 +1,8 @@
 """Values as text: counts, sizes and durations for people, and tables of them.
 
-Texts of the server stand in a terminal here, so whatever is not printable is shown escaped. A row is an attrs class whose fields are the
-columns: :func:`column` gives each its heading and how it is shown, so that a table has nothing of its own to say.
+Texts of the server stand in a terminal here, so whatever is not printable is shown escaped. A row
+is an attrs class whose fields are the columns: :func:`column` gives each its heading and how it is
+shown, so that a table has nothing of its own to say.
 """
 
 from __future__ import annotations
@@ -45,13 +46,17 @@ def span_of(value: object) -> str:
     hours, rest = divmod(rest, 3_600)
     minutes, left = divmod(rest, 60)
     parts = [
-        f"{number}{unit}" for number, unit in zip((days, hours, minutes, left), "dhms", strict=True) if number
+        f"{number}{unit}"
+        for number, unit in zip((days, hours, minutes, left), "dhms", strict=True)
+        if number
     ]
     return "".join(parts[:2])
 
 
 def column(heading: str, shown: Callable[[object], str] = text_of) -> dict[str, object]:
-    """Metadata of a field of a row: its heading, and how it is shown; what is not text stands to the right."""
+    """Metadata of a field of a row: its heading, and how it is shown; what is not text stands to
+    the right.
+    """
     return {_HEADING: heading, _SHOWN: shown}
 
 
@@ -63,11 +68,14 @@ def table_of(rows: Sequence[AttrsInstance]) -> list[str]:
     headings = [cast("str", each.metadata[_HEADING]) for each in columns]
     shown = [cast("Callable[[object], str]", each.metadata[_SHOWN]) for each in columns]
     cells = [
-        [show(getattr(row, each.name)) for each, show in zip(columns, shown, strict=True)] for row in rows
+        [show(getattr(row, each.name)) for each, show in zip(columns, shown, strict=True)]
+        for row in rows
     ]
     widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
     right = [show is not text_of for show in shown]
-    return [_line(each, widths, right) for each in (headings, ["-" * width for width in widths], *cells)]
+    return [
+        _line(each, widths, right) for each in (headings, ["-" * width for width in widths], *cells)
+    ]
 
 
 def _line(cells: Iterable[str], widths: Sequence[int], right: Sequence[bool]) -> str:

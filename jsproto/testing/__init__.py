@@ -1,8 +1,10 @@
-"""Testing without a server: a clock that obeys, a scripted peer, a model of nats-server, links, and whole worlds.
+"""Testing without a server: a clock that obeys, a scripted peer, a model of nats-server, links, and
+whole worlds.
 
-Everything here is as pure as the machines it tests: no socket, no clock, no randomness of its own. It ships with the
-library, because who builds on the machines has to test too. The Hypothesis strategies live in
-:mod:`jsproto.testing.strategies` and are imported on demand only, since Hypothesis is a dependency of tests.
+Everything here is as pure as the machines it tests: no socket, no clock, no randomness of its own.
+It ships with the library, because who builds on the machines has to test too. The Hypothesis
+strategies live in :mod:`jsproto.testing.strategies` and are imported on demand only, since
+Hypothesis is a dependency of tests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Chance that can be had again: numbers, choices and entropy of a simulated world, all from one seed.
+"""Chance that can be had again: numbers, choices and entropy of a simulated world, all from one
+seed.
 
-A generator is forked by name for everybody who draws (`fork`), so what one of them draws moves nothing for the others: a world
-without one of its clients is the same world for the rest. It is the generator of the model server, seen from outside.
+A generator is forked by name for everybody who draws (`fork`), so what one of them draws moves
+nothing for the others: a world without one of its clients is the same world for the rest. It is the
+generator of the model server, seen from outside.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ class Chance:
         self._lottery = Lottery(seed)
 
     def fork(self, name: str) -> Chance:
-        """Another sequence; it follows from this one's seed and the name, not from what was drawn so far."""
+        """Another sequence; it follows from this one's seed and the name, not from what was drawn
+        so far.
+        """
         return Chance((self._seed * 1_000_003) ^ (zlib.crc32(name.encode()) << 20))
 
     def below(self, limit: int) -> int:

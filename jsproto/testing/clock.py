@@ -1,8 +1,9 @@
 """A clock that obeys the test.
 
-The machines never read a clock, they are told the time; so a test needs no patching, only a number and somebody who
-moves it. Time moves forward by :meth:`Clock.advance` (the usual way) and leaps by :meth:`Clock.jump`, which may also go
-backwards: what a suspended laptop or a stepped clock does to a program.
+The machines never read a clock, they are told the time; so a test needs no patching, only a number
+and somebody who moves it. Time moves forward by :meth:`Clock.advance` (the usual way) and leaps by
+:meth:`Clock.jump`, which may also go backwards: what a suspended laptop or a stepped clock does to
+a program.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A client machine and the model server on one virtual line.
 
-:class:`Pair` is the smallest world in which the whole protocol runs: it dials when the machine wants to dial, carries
-bytes both ways until nobody has anything to say, and moves virtual time from deadline to deadline. Nothing waits, and a
-run with the same seed is the same run. Reads can be cut into pieces by a :class:`Cutter`, because a stream promises
-order and nothing else; the link itself can be cut and restored.
+:class:`Pair` is the smallest world in which the whole protocol runs: it dials when the machine
+wants to dial, carries bytes both ways until nobody has anything to say, and moves virtual time from
+deadline to deadline. Nothing waits, and a run with the same seed is the same run. Reads can be cut
+into pieces by a :class:`Cutter`, because a stream promises order and nothing else; the link itself
+can be cut and restored.
 
 Latency, loss, half-open links and several clients are the business of a network, not of a pair.
 """
@@ -14,7 +15,13 @@ from typing import Final, Protocol
 
 from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.events import Authenticate, Dial, Event, HangUp, Upgrade
-from jsproto.errors import ConnectFailed, ConnectionLost, JsprotoError, LocalProtocolError, TlsUnavailable
+from jsproto.errors import (
+    ConnectFailed,
+    ConnectionLost,
+    JsprotoError,
+    LocalProtocolError,
+    TlsUnavailable,
+)
 from jsproto.testing.clock import Clock
 from jsproto.testing.simserver.account.routing import Lottery
 
@@ -23,7 +30,9 @@ _MOST_ROUNDS: Final = 100_000
 
 
 class Machine(Protocol):
-    """The inputs and outputs of a client that a pair drives: `jsproto.core.connection.connection.Connection`, or one's own."""
+    """The inputs and outputs of a client that a pair drives:
+    `jsproto.core.connection.connection.Connection`, or one's own.
+    """
 
     def transport_up(self, now: float) -> None:
         """A byte stream exists."""
@@ -89,7 +98,9 @@ class Cutter:
 
     def __init__(self, seed: int, *, longest: int = 64) -> None:
         if longest < 1:
-            raise LocalProtocolError(f"expected pieces of at least 1 byte, seen longest={longest!r}")
+            raise LocalProtocolError(
+                f"expected pieces of at least 1 byte, seen longest={longest!r}"
+            )
         self._lottery = Lottery(seed)
         self._longest = longest
 
@@ -143,7 +154,8 @@ class Pair:
         return self.clock.now
 
     def step(self) -> list[Event]:
-        """Exchange until nobody has anything to say at this moment; answers the events of this step.
+        """Exchange until nobody has anything to say at this moment; answers the events of this
+        step.
 
         Raises:
             LocalProtocolError: the two never come to rest.
@@ -220,7 +232,9 @@ class Pair:
             last_words = self.server.data_to_send(cid)
             cid = cid if last_words else None
         if cid is None:
-            self.machine.transport_down(ConnectFailed("expected a server that answers, seen none"), self.now)
+            self.machine.transport_down(
+                ConnectFailed("expected a server that answers, seen none"), self.now
+            )
             return
         self.cid = cid
         self.machine.transport_up(self.now)

@@ -1,9 +1,9 @@
 """A server that plays a script: for tests of one machine against exactly these bytes.
 
-The script is a list of two kinds of steps. An :class:`Expect` is a line that the client must say next, written as words
-with ``*`` for any one word and ``...`` for any rest; a :class:`Send` is bytes that go out as soon as it is reached.
-What the client says beyond the script is kept. Lines are read by the model server's own reader, so whatever the client
-writes is at least grammatical.
+The script is a list of two kinds of steps. An :class:`Expect` is a line that the client must say
+next, written as words with ``*`` for any one word and ``...`` for any rest; a :class:`Send` is
+bytes that go out as soon as it is reached. What the client says beyond the script is kept. Lines
+are read by the model server's own reader, so whatever the client writes is at least grammatical.
 
     peer = ScriptedServer([*handshake(), Expect("SUB * 1"), Send(msg("s.a", "1", b"hello"))])
 """
@@ -80,7 +80,8 @@ class ScriptedServer:
         """Bytes of the client.
 
         Raises:
-            ScriptBroken: the client said something else than the script has next, or broke the grammar.
+            ScriptBroken: the client said something else than the script has next, or broke the
+                grammar.
         """
         for command in self._reader.feed(data):
             said = line_of(command)
@@ -170,7 +171,9 @@ def line_of(command: ClientCommand) -> str:
         sizes = [str(len(command.block)), str(len(command.block) + len(command.payload))]
         return " ".join(["HPUB", *words, *sizes])
     if isinstance(command, SubLine):
-        return " ".join(word for word in ("SUB", command.subject, command.queue, command.sid) if word)
+        return " ".join(
+            word for word in ("SUB", command.subject, command.queue, command.sid) if word
+        )
     if isinstance(command, UnsubLine):
         return f"UNSUB {command.sid} {command.limit}" if command.limit else f"UNSUB {command.sid}"
     if isinstance(command, ConnectLine):
@@ -197,7 +200,10 @@ def _pulled(command: ClientCommand) -> Pulled | None:
     except ValueError:
         request = {}
     return Pulled(
-        stream, consumer, command.reply, request if isinstance(request, dict) else {"batch": request}
+        stream,
+        consumer,
+        command.reply,
+        request if isinstance(request, dict) else {"batch": request},
     )
 
 
@@ -234,7 +240,13 @@ def msg(
     words = f"{subject} {sid} {reply} ".replace("  ", " ").encode()
     if block is None:
         return b"MSG %b%d\r\n%b\r\n" % (words, len(payload), payload)
-    return b"HMSG %b%d %d\r\n%b%b\r\n" % (words, len(block), len(block) + len(payload), block, payload)
+    return b"HMSG %b%d %d\r\n%b%b\r\n" % (
+        words,
+        len(block),
+        len(block) + len(payload),
+        block,
+        payload,
+    )
 
 
 def status(subject: str, sid: str, line: str, **headers: object) -> bytes:

@@ -1,7 +1,7 @@
 """Hypothesis strategies for what travels on the wire.
 
-Imported on demand only: Hypothesis is a dependency of tests (extra ``test``), and nothing else in the library needs it.
-What a strategy draws is valid; to test refusals, spoil it.
+Imported on demand only: Hypothesis is a dependency of tests (extra ``test``), and nothing else in
+the library needs it. What a strategy draws is valid; to test refusals, spoil it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 #: Printable ASCII without the colon: what a header name may hold (ADR-4).
 _NAME: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != ":")
 
-#: Statuses of pulls: code, description, and whether they carry the pending headers (ADR-37 "Status handling").
+#: Statuses of pulls: code, description, and whether they carry the pending headers (ADR-37 "Status
+#: handling").
 STATUSES: Final[tuple[tuple[int, str, bool], ...]] = (
     (404, "No Messages", False),
     (408, "Request Timeout", True),
@@ -81,7 +82,9 @@ def payloads(max_size: int = 64) -> st.SearchStrategy[bytes]:
 
 def headers(max_count: int = 4) -> st.SearchStrategy[list[tuple[str, str]]]:
     """Names with values, in order, repetitions allowed; values without blanks at their ends."""
-    value = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\x00"), max_size=12).map(str.strip)
+    value = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\x00"), max_size=12).map(
+        str.strip
+    )
     return st.lists(st.tuples(st.text(_NAME, min_size=1, max_size=10), value), max_size=max_count)
 
 
@@ -92,12 +95,16 @@ def blocks() -> st.SearchStrategy[bytes]:
 
 def statuses() -> st.SearchStrategy[StatusLine]:
     """Statuses that the server sends to a pull, with the headers that they carry."""
-    return st.builds(_status, st.sampled_from(STATUSES), st.integers(0, 1000), st.integers(0, 100_000))
+    return st.builds(
+        _status, st.sampled_from(STATUSES), st.integers(0, 1000), st.integers(0, 100_000)
+    )
 
 
 def deliveries() -> st.SearchStrategy[Delivery]:
     """Messages of a consumer, as the parser would give them."""
-    reply = st.builds(_reply, st.integers(1, 5), st.integers(1, 2**40), st.integers(0, 1000), st.booleans())
+    reply = st.builds(
+        _reply, st.integers(1, 5), st.integers(1, 2**40), st.integers(0, 1000), st.booleans()
+    )
     return st.tuples(sids(), subjects(), reply, st.none() | blocks(), payloads())
 
 
@@ -113,7 +120,13 @@ def frame_of(delivery: Delivery) -> bytes:
     words = " ".join(word for word in (subject, sid, reply) if word).encode()
     if block is None:
         return b"MSG %b %d\r\n%b\r\n" % (words, len(payload), payload)
-    return b"HMSG %b %d %d\r\n%b%b\r\n" % (words, len(block), len(block) + len(payload), block, payload)
+    return b"HMSG %b %d %d\r\n%b%b\r\n" % (
+        words,
+        len(block),
+        len(block) + len(payload),
+        block,
+        payload,
+    )
 
 
 def block_of(pairs: list[tuple[str, str]], first_line: str = "NATS/1.0") -> bytes:
@@ -132,7 +145,11 @@ def _reply(deliveries: int, seq: int, ahead: int, v2: bool) -> str:
 
 def _status(row: tuple[int, str, bool], messages: int, size: int) -> StatusLine:
     code, description, pending = row
-    pairs = [("Nats-Pending-Messages", str(messages)), ("Nats-Pending-Bytes", str(size))] if pending else []
+    pairs = (
+        [("Nats-Pending-Messages", str(messages)), ("Nats-Pending-Bytes", str(size))]
+        if pending
+        else []
+    )
     return StatusLine(code, description, block_of(pairs, f"NATS/1.0 {code} {description}".rstrip()))
 
 

@@ -1,15 +1,19 @@
-"""One model server with its clock and the lines to it: what an application is tested on, whatever event loop it has.
+"""One model server with its clock and the lines to it: what an application is tested on, whatever
+event loop it has.
 
-:class:`Switchboard` is what all transports in memory have in common, and nothing that waits. A transport dials and gets a
-:class:`Line`; what it writes the server reads at once, and what the server has to say lies in the line, whose bell is rung. Time
-stands still as long as anybody has something to do. When everybody waits, whoever runs them calls :meth:`Switchboard.leap`:
-the clock goes to the next moment at which something is due, on either side. So half a minute of patience takes no time, and a run is
-always the same.
+:class:`Switchboard` is what all transports in memory have in common, and nothing that waits. A
+transport dials and gets a :class:`Line`; what it writes the server reads at once, and what the
+server has to say lies in the line, whose bell is rung. Time stands still as long as anybody has
+something to do. When everybody waits, whoever runs them calls :meth:`Switchboard.leap`: the clock
+goes to the next moment at which something is due, on either side. So half a minute of patience
+takes no time, and a run is always the same.
 
-A test breaks things by verbs: the server is killed and starts again, lines are cut, nothing comes through for a while, a consumer is
-deleted by somebody else. They act at once; those who are connected hear of it when they go on.
+A test breaks things by verbs: the server is killed and starts again, lines are cut, nothing comes
+through for a while, a consumer is deleted by somebody else. They act at once; those who are
+connected hear of it when they go on.
 
-A test that never ends would let time fly for ever. So there is a ``limit``, and who goes beyond it hears that.
+A test that never ends would let time fly for ever. So there is a ``limit``, and who goes beyond it
+hears that.
 """
 
 from __future__ import annotations
@@ -85,7 +89,8 @@ class Switchboard:
     """A model server, its clock and its lines.
 
     Args:
-        model: the server; a plain `SimServer` if none is given. Whatever it has lived through is kept.
+        model: the server; a plain `SimServer` if none is given. Whatever it has lived through is
+            kept.
         clock: the time of everybody.
         limit: virtual seconds that a test may take.
 
@@ -110,7 +115,8 @@ class Switchboard:
     # ------------------------------------------------------------------ for transports
 
     def dial(self, ring: Callable[[], None]) -> Line:
-        """A line; ``ring`` is called whenever there may be something to read, and must not read itself.
+        """A line; ``ring`` is called whenever there may be something to read, and must not read
+        itself.
 
         Raises:
             ConnectionRefusedError: nobody answers.
@@ -138,14 +144,17 @@ class Switchboard:
         return None if math.isinf(self._thaw_at) else self._thaw_at
 
     def leap(self, moment: float | None) -> bool:
-        """Everybody waits, the first of them until ``moment``: go there, or to what comes before on the server's side.
+        """Everybody waits, the first of them until ``moment``: go there, or to what comes before on
+        the server's side.
 
         Answers ``False`` if nothing will ever happen.
 
         Raises:
             LocalProtocolError: the test has taken longer than its limit.
         """
-        moments = [each for each in (moment, self.due()) if each is not None and not math.isinf(each)]
+        moments = [
+            each for each in (moment, self.due()) if each is not None and not math.isinf(each)
+        ]
         if not moments:
             return False
         goal = min(moments)
@@ -205,8 +214,8 @@ class Switchboard:
     def advance(self, seconds: float) -> None:
         """Let time pass while nobody looks: what the caller's computing would do.
 
-        The server lives on. Clients find out when they go on; those that ought to live on meanwhile are better waited for with the
-        ``sleep`` of their event loop.
+        The server lives on. Clients find out when they go on; those that ought to live on meanwhile
+        are better waited for with the ``sleep`` of their event loop.
 
         Raises:
             LocalProtocolError: less than no time.
@@ -217,7 +226,9 @@ class Switchboard:
     # ------------------------------------------------------------------ faults
 
     def kill(self) -> None:
-        """SIGKILL: all lines end without a word, and nobody answers until `start`. What files keep is kept."""
+        """SIGKILL: all lines end without a word, and nobody answers until `start`. What files keep
+        is kept.
+        """
         self.model.kill(self.clock.now)
         self.settle()
 
@@ -250,7 +261,8 @@ class Switchboard:
         self.settle()
 
     def freeze(self, seconds: float = math.inf) -> None:
-        """Nothing comes through for so long, or until `thaw`; lines stay open, as over a cable that was pulled.
+        """Nothing comes through for so long, or until `thaw`; lines stay open, as over a cable that
+        was pulled.
 
         Raises:
             LocalProtocolError: less than no time.
@@ -272,7 +284,8 @@ class Switchboard:
     # ------------------------------------------------------------------ from the side
 
     def request(self, subject: str, body: Table | None = None) -> Table:
-        """A request of the JSON API, as an administrator would make it; ``subject`` without ``$JS.API.``.
+        """A request of the JSON API, as an administrator would make it; ``subject`` without
+        ``$JS.API.``.
 
         Raises:
             LocalProtocolError: there is no such request, or the server refuses it.

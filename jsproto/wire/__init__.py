@@ -1,1 +1,3 @@
-"""The grammar of the line, of both sides: frames, commands, parser, encoder, headers, subjects and ids."""
+"""The grammar of the line, of both sides: frames, commands, parser, encoder, headers, subjects and
+ids.
+"""

@@ -1,16 +1,19 @@
 """Many messages of one form at once: a whole segment is read by columns instead of line by line.
 
-Theory. Under load a read gives hundreds of messages that differ in nothing but their words: no headers, small payloads,
-all with a reply or all without. Such a segment is cut at every CR LF, so that lines and payloads alternate; the lines
-are joined, decoded and cut into words together; and each column of words (subjects, sids, replies, sizes) is one slice.
-No step of ours is taken for a single message, which makes it three times as fast as the loop of the parser.
+Theory. Under load a read gives hundreds of messages that differ in nothing but their words: no
+headers, small payloads, all with a reply or all without. Such a segment is cut at every CR LF, so
+that lines and payloads alternate; the lines are joined, decoded and cut into words together; and
+each column of words (subjects, sids, replies, sizes) is one slice. No step of ours is taken for a
+single message, which makes it three times as fast as the loop of the parser.
 
-It is a guess that proves itself, or is dropped. Lines are joined by a CR, so the last word of one and the first of the
-next are one text, a size and ``MSG`` with a CR between: finding every one of them in a table of such texts, while there
-is no other CR and there are as many words as there must be, says that each line has just its words and that each size
-is a number. And if every size is the length of the piece behind its line, then every payload is whole and ends with
-CR LF, and every line begins where the payload before it ended. Whatever does not fit (a payload with CR LF in it, headers, a status, a
-PING, damage) makes no difference to anybody: the loop reads the segment, as if nobody had guessed.
+It is a guess that proves itself, or is dropped. Lines are joined by a CR, so the last word of one
+and the first of the next are one text, a size and ``MSG`` with a CR between: finding every one of
+them in a table of such texts, while there is no other CR and there are as many words as there must
+be, says that each line has just its words and that each size is a number. And if every size is the
+length of the piece behind its line, then every payload is whole and ends with CR LF, and every line
+begins where the payload before it ended. Whatever does not fit (a payload with CR LF in it,
+headers, a status, a PING, damage) makes no difference to anybody: the loop reads the segment, as if
+nobody had guessed.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from jsproto.wire.frames import Delivery
 
 #: A segment must be so long before guessing pays.
 WORTH: Final = 2048
-#: So many bytes are cut at once, into so many pieces at most: nobody can send what takes much memory.
+#: So many bytes are cut at once, into so many pieces at most: nobody can send what takes much
+#: memory.
 SPAN: Final = 262_144
 MOST: Final = 8192
 #: Sizes behind a line, with what begins the next one.
@@ -36,7 +40,8 @@ _FORMS: Final = (3, 4)
 def read(
     data: bytes, pos: int, *, max_line: int, max_payload: int, is_sid: Callable[[str], bool]
 ) -> tuple[list[Delivery], int] | None:
-    """The messages from ``pos`` on and the position behind them, or ``None`` if what is there is not of this form.
+    """The messages from ``pos`` on and the position behind them, or ``None`` if what is there is
+    not of this form.
 
     Args:
         data: a line begins at ``pos``; the last message may end outside, it is left to the caller.

@@ -1,11 +1,13 @@
 """The server's half of the grammar: an incremental reader of what clients say.
 
-Bytes in any pieces go in, commands come out as small tuples. The reader knows the line and nothing else: whether a
-client may say something is the session's business. What breaks the grammar ends the reader for good with one
-:class:`MalformedCommand`, which carries the -ERR text, or ``""`` where the real server hangs up without a word.
+Bytes in any pieces go in, commands come out as small tuples. The reader knows the line and nothing
+else: whether a client may say something is the session's business. What breaks the grammar ends the
+reader for good with one :class:`MalformedCommand`, which carries the -ERR text, or ``""`` where the
+real server hangs up without a word.
 
-Tokens are parted by runs of blanks and tabs, operations are case-insensitive, a line ends at LF with or without CR, what
-stands behind PING and PONG is ignored, payloads are counted and must be followed by CR LF (nats-server ``parser.go``).
+Tokens are parted by runs of blanks and tabs, operations are case-insensitive, a line ends at LF
+with or without CR, what stands behind PING and PONG is ignored, payloads are counted and must be
+followed by CR LF (nats-server ``parser.go``).
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import re
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
-#: Longest argument of one line: subject, reply and numbers of a PUB, or the whole of CONNECT (server option ``max_control_line``).
+#: Longest argument of one line: subject, reply and numbers of a PUB, or the whole of CONNECT
+#: (server option ``max_control_line``).
 MAX_CONTROL_LINE: Final = 4096
 #: Header block and payload together (server option ``max_payload``).
 MAX_PAYLOAD: Final = 1_048_576
@@ -80,25 +83,41 @@ class MalformedCommand(NamedTuple):
     text: str
 
 
-ClientCommand: TypeAlias = ConnectLine | PubLine | SubLine | UnsubLine | ClientVerb | MalformedCommand
+ClientCommand: TypeAlias = (
+    ConnectLine | PubLine | SubLine | UnsubLine | ClientVerb | MalformedCommand
+)
 
 
 class ClientCommandParser:
     """Turns bytes of one client into commands."""
 
-    __slots__ = ("_awaited", "_dead", "_held", "_max_line", "_max_payload", "_open", "_partial", "_size")
+    __slots__ = (
+        "_awaited",
+        "_dead",
+        "_held",
+        "_max_line",
+        "_max_payload",
+        "_open",
+        "_partial",
+        "_size",
+    )
 
-    def __init__(self, *, max_payload: int = MAX_PAYLOAD, max_control_line: int = MAX_CONTROL_LINE) -> None:
+    def __init__(
+        self, *, max_payload: int = MAX_PAYLOAD, max_control_line: int = MAX_CONTROL_LINE
+    ) -> None:
         self._max_payload = max_payload
         self._max_line = max_control_line
         #: Bytes of a command not yet complete, as they came, and how many they are.
         self._held: list[bytes] = []
         self._size = 0
-        #: The PUB or HPUB whose payload is still on its way: subject, reply, header length (-1: PUB), total.
+        #: The PUB or HPUB whose payload is still on its way: subject, reply, header length (-1:
+        #: PUB), total.
         self._partial: tuple[str, str, int, int] | None = None
-        #: Do not look again, nor join, before so many bytes are there: keeps large payloads in small pieces linear.
+        #: Do not look again, nor join, before so many bytes are there: keeps large payloads in
+        #: small pieces linear.
         self._awaited = 0
-        #: What is held is the beginning of a publish, which may become anything before its line ends or gets too long.
+        #: What is held is the beginning of a publish, which may become anything before its line
+        #: ends or gets too long.
         self._open = False
         self._dead = False
 
@@ -108,12 +127,16 @@ class ClientCommandParser:
         return self._size
 
     def feed(self, data: bytes) -> list[ClientCommand]:
-        """The commands that these bytes complete, in order. After a :class:`MalformedCommand` nothing comes any more."""
+        """The commands that these bytes complete, in order. After a :class:`MalformedCommand`
+        nothing comes any more.
+        """
         if self._dead:
             return []
         self._held.append(data)
         self._size += len(data)
-        if self._size < self._awaited or (self._open and self._size <= self._max_line and b"\n" not in data):
+        if self._size < self._awaited or (
+            self._open and self._size <= self._max_line and b"\n" not in data
+        ):
             return []
         buffer = b"".join(self._held)
         commands: list[ClientCommand] = []
@@ -140,7 +163,9 @@ class ClientCommandParser:
                 stop = at + total
                 if buffer[stop : stop + 2] != b"\r\n":
                     self._check_tail(buffer, stop)
-                    self._awaited = total + 1  # with the first byte of the end it may be broken already
+                    self._awaited = (
+                        total + 1
+                    )  # with the first byte of the end it may be broken already
                     return at
                 middle = at + max(0, header)
                 block = None if header < 0 else buffer[at:middle]
@@ -249,7 +274,8 @@ def _unsubscribe(words: list[bytes]) -> UnsubLine:
         try:
             return UnsubLine(_text(words[0]), _number(words[1]))
         except _BrokenError:
-            # A limit that is no number counts as none: the subscription ends at once (nats-server ``processUnsub``).
+            # A limit that is no number counts as none: the subscription ends at once (nats-server
+            # ``processUnsub``).
             return UnsubLine(_text(words[0]), 0)
     raise _BrokenError("")
 

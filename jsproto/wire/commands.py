@@ -1,7 +1,7 @@
 """What a client can say: the closed set of commands that the encoder turns into bytes.
 
-Commands are values. Whoever builds one says what is wished; `encoder.encode` checks every name in it and gives the
-bytes, or refuses with a typed error before a single byte exists.
+Commands are values. Whoever builds one says what is wished; `encoder.encode` checks every name in
+it and gives the bytes, or refuses with a typed error before a single byte exists.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from jsproto.wire.secret import RedactedSecret, secret_text
 @final
 @frozen(kw_only=True)
 class Connect(RedactedSecret):
-    """CONNECT. ``headers`` and ``no_responders`` are always on: without them statuses arrive as empty messages.
+    """CONNECT. ``headers`` and ``no_responders`` are always on: without them statuses arrive as
+    empty messages.
 
-    The four secrets never appear in a ``repr`` or in a pickle. Members left at ``None`` are not sent.
+    The four secrets never appear in a ``repr`` or in a pickle. Members left at ``None`` are not
+    sent.
     """
 
     verbose: bool = False
@@ -44,7 +46,8 @@ class Connect(RedactedSecret):
 class Publish:
     """PUB, or HPUB when there are headers. A payload that is text goes out as UTF-8.
 
-    Made once for each message, so it is not frozen (a fourth of the cost) and read-only by agreement.
+    Made once for each message, so it is not frozen (a fourth of the cost) and read-only by
+    agreement.
     """
 
     subject: str
@@ -56,7 +59,9 @@ class Publish:
 @final
 @frozen
 class Sub:
-    """SUB: interest of ``sid`` in ``subject``, shared with the other members of ``queue`` if one is named."""
+    """SUB: interest of ``sid`` in ``subject``, shared with the other members of ``queue`` if one is
+    named.
+    """
 
     subject: str
     sid: str
@@ -66,7 +71,9 @@ class Sub:
 @final
 @frozen
 class Unsub:
-    """UNSUB; with ``limit`` > 0 the server ends the subscription after that many messages counted from its start."""
+    """UNSUB; with ``limit`` > 0 the server ends the subscription after that many messages counted
+    from its start.
+    """
 
     sid: str
     limit: int = 0

@@ -1,13 +1,14 @@
 """The encoder: commands in, bytes out; what would not be exactly one frame is refused.
 
-Theory. Every name and header of a command is checked before a byte exists, and every size is counted on the bytes that
-are written, so no input of a user can end its line early or begin another one. There is one way around the checks,
-:func:`encode_pub_trusted`, for names that the parser has read off the line (acks) or that were checked when they were
-made (inboxes).
+Theory. Every name and header of a command is checked before a byte exists, and every size is
+counted on the bytes that are written, so no input of a user can end its line early or begin another
+one. There is one way around the checks, :func:`encode_pub_trusted`, for names that the parser has
+read off the line (acks) or that were checked when they were made (inboxes).
 
-The server takes at most 4096 bytes of arguments in a control line, by default, and closes the link of whoever sends more
-(server/const.go MAX_CONTROL_LINE_SIZE): longer lines are refused here. CONNECT alone is not judged, since the server's
-limit is not known before and credentials cannot be made shorter.
+The server takes at most 4096 bytes of arguments in a control line, by default, and closes the link
+of whoever sends more (server/const.go MAX_CONTROL_LINE_SIZE): longer lines are refused here.
+CONNECT alone is not judged, since the server's limit is not known before and credentials cannot be
+made shorter.
 """
 
 from __future__ import annotations
@@ -15,17 +16,30 @@ from __future__ import annotations
 import json
 from typing import Final, assert_never, cast
 
-from jsproto.errors import InvalidConfig, InvalidSubject, LocalProtocolError, PayloadTooLarge, shorten
+from jsproto.errors import (
+    InvalidConfig,
+    InvalidSubject,
+    LocalProtocolError,
+    PayloadTooLarge,
+    shorten,
+)
 from jsproto.wire.commands import Command, Connect, Ping, Pong, Publish, Sub, Unsub
 from jsproto.wire.headers import EMPTY_BLOCK, Headers
 from jsproto.wire.secret import fits_utf8
-from jsproto.wire.subjects import publish_subject, queue_name, reply_subject, sid_token, subscription_subject
+from jsproto.wire.subjects import (
+    publish_subject,
+    queue_name,
+    reply_subject,
+    sid_token,
+    subscription_subject,
+)
 
 PING: Final = b"PING\r\n"
 PONG: Final = b"PONG\r\n"
 _CRLF: Final = b"\r\n"
 
-#: The longest of our operations is ``HPUB``, so no line within this bound has more than 4096 bytes of arguments.
+#: The longest of our operations is ``HPUB``, so no line within this bound has more than 4096 bytes
+#: of arguments.
 _MAX_LINE: Final = 4096 + len("PUB \r\n")
 
 #: Members of CONNECT in the order in which they are written: (name on the wire, attribute).
@@ -52,7 +66,8 @@ def encode(command: Command, *, max_payload: int | None = None) -> bytes:
 
     Args:
         command: what to say.
-        max_payload: most bytes of header block and payload together, from the newest INFO; ``None`` is no limit.
+        max_payload: most bytes of header block and payload together, from the newest INFO; ``None``
+            is no limit.
 
     Raises:
         InvalidSubject: a subject, queue or sid that the line cannot carry.
@@ -114,7 +129,9 @@ def encode_publish(
         )
     if not block:
         line = (
-            f"PUB {subject} {reply} {total}\r\n".encode() if reply else f"PUB {subject} {total}\r\n".encode()
+            f"PUB {subject} {reply} {total}\r\n".encode()
+            if reply
+            else f"PUB {subject} {total}\r\n".encode()
         )
     elif reply:
         line = f"HPUB {subject} {reply} {len(block)} {total}\r\n".encode()
@@ -126,8 +143,14 @@ def encode_publish(
 
 
 def encode_pub_trusted(subject: str, reply: str, payload: bytes) -> bytes:
-    """PUB of names that the parser gave or that were checked before; ``reply`` may be ``""``. Checks nothing."""
-    line = f"PUB {subject} {reply} {len(payload)}\r\n" if reply else f"PUB {subject} {len(payload)}\r\n"
+    """PUB of names that the parser gave or that were checked before; ``reply`` may be ``""``.
+    Checks nothing.
+    """
+    line = (
+        f"PUB {subject} {reply} {len(payload)}\r\n"
+        if reply
+        else f"PUB {subject} {len(payload)}\r\n"
+    )
     try:
         return b"%b%b\r\n" % (line.encode(), payload)
     except UnicodeEncodeError:  # a name that is no UTF-8 goes back as it came
@@ -145,7 +168,9 @@ def encode_sub(subject: str, sid: str, queue: str = "") -> bytes:
 
 
 def encode_unsub(sid: str, limit: int = 0) -> bytes:
-    """UNSUB, at once or behind ``limit`` messages since the SUB. Raises InvalidSubject and LocalProtocolError."""
+    """UNSUB, at once or behind ``limit`` messages since the SUB. Raises InvalidSubject and
+    LocalProtocolError.
+    """
     sid_token(sid)
     if not isinstance(limit, int) or limit < 0:
         raise LocalProtocolError(f"expected a limit of 0 or more messages, seen {shorten(limit)}")
@@ -156,7 +181,9 @@ def encode_unsub(sid: str, limit: int = 0) -> bytes:
 
 
 def encode_connect(command: Connect) -> bytes:
-    """CONNECT with every member that is set, all credentials together (B172), headers and no_responders on."""
+    """CONNECT with every member that is set, all credentials together (B172), headers and
+    no_responders on.
+    """
     members: dict[str, object] = {"headers": True, "no_responders": True}
     for wire_name, name in _CONNECT:
         value: object = getattr(command, name)

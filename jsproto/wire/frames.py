@@ -1,12 +1,14 @@
 """What the server can say: the closed set of frames that the parser yields.
 
-A message is the one frame that comes by the hundred thousand, so it is a plain tuple, the cheapest thing Python can
-build (33 ns against 490 for a frozen attrs class); everything else is rare and has a class of its own.
+A message is the one frame that comes by the hundred thousand, so it is a plain tuple, the cheapest
+thing Python can build (33 ns against 490 for a frozen attrs class); everything else is rare and has
+a class of its own.
 
     Delivery = (sid, subject, reply, block, payload)
 
-``sid`` stays the text that the client chose; ``reply`` is ``""`` when the frame has none; ``block`` is the whole header
-block including its last empty line, or ``None`` for MSG. Header blocks are looked at by whoever wants to know (lazily).
+``sid`` stays the text that the client chose; ``reply`` is ``""`` when the frame has none; ``block``
+is the whole header block including its last empty line, or ``None`` for MSG. Header blocks are
+looked at by whoever wants to know (lazily).
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class Control(Enum):
 @final
 @frozen(kw_only=True)
 class Info:
-    """The server's INFO, typed. Members that it left out have the value that the protocol gives them.
+    """The server's INFO, typed. Members that it left out have the value that the protocol gives
+    them.
 
     ``raw`` keeps every member as it came, also those that this version does not know.
     """

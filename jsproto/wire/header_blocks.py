@@ -1,10 +1,13 @@
-"""The headers of many messages at once: blocks of one form are read by columns instead of line by line.
+"""The headers of many messages at once: blocks of one form are read by columns instead of line by
+line.
 
-Theory. What one publisher writes looks alike: the same names in the same order, only values differ. Such blocks are joined,
-decoded and cut into lines together; the lines of one place in all blocks begin with the same name, so cutting all of them at
-that name gives all its values. As in `jsproto.wire.batch_parser` it is a guess that proves itself: the first and the last line of
-each block are what they must be, each cut gives as many values as there are blocks, and there is no line end or blank where
-none may be. Whatever does not fit is read block by block, as if nobody had guessed.
+Theory. What one publisher writes looks alike: the same names in the same order, only values differ.
+Such blocks are joined, decoded and cut into lines together; the lines of one place in all blocks
+begin with the same name, so cutting all of them at that name gives all its values. As in
+`jsproto.wire.batch_parser` it is a guess that proves itself: the first and the last line of each
+block are what they must be, each cut gives as many values as there are blocks, and there is no line
+end or blank where none may be. Whatever does not fit is read block by block, as if nobody had
+guessed.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ _FEW: Final = 4
 
 
 def pairs_of_all(blocks: Sequence[bytes | None]) -> list[Pairs]:
-    """Names and values of each block in order: what ``pairs_of`` gives for it, and nothing for ``None``."""
+    """Names and values of each block in order: what ``pairs_of`` gives for it, and nothing for
+    ``None``.
+    """
     if len(blocks) >= _FEW and None not in blocks:
         found = _by_columns(cast("Sequence[bytes]", blocks))
         if found is not None:

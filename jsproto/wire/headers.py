@@ -1,22 +1,29 @@
-"""The header block of a message: an ordered multimap that loses nothing and never raises while reading (ADR-4).
+"""The header block of a message: an ordered multimap that loses nothing and never raises while
+reading (ADR-4).
 
-Theory. On the wire a block is ``NATS/1.0[ <status>[ <description>]]`` and lines ``Name: value``, each ended by CR LF, closed by
-an empty line. The server passes a publisher's block on as it came, so whatever anybody wrote can arrive here: repeated
-names, odd case, no blank behind the colon, lines without a colon, LF alone, no version line at all. Reading is
-therefore total: damage is local to its line and listed in :attr:`Headers.defects`, every other header is there.
+Theory. On the wire a block is ``NATS/1.0[ <status>[ <description>]]`` and lines ``Name: value``,
+each ended by CR LF, closed by an empty line. The server passes a publisher's block on as it came,
+so whatever anybody wrote can arrive here: repeated names, odd case, no blank behind the colon,
+lines without a colon, LF alone, no version line at all. Reading is therefore total: damage is local
+to its line and listed in :attr:`Headers.defects`, every other header is there.
 
-Writing is strict: what this class builds can neither end its line nor its block early, nor be read as another name.
+Writing is strict: what this class builds can neither end its line nor its block early, nor be read
+as another name.
 
 What is decided here:
 
-- Names keep their case; two spellings are two names (server: look-ups are byte-exact, client.go ``sliceHeader``).
-- Values are UTF-8; bytes that are none survive as surrogate escapes and are written back as the same bytes.
-- Blanks and tabs around a value are no part of it. Reading strips them; building *refuses* them, since the server keeps
-  trailing ones (``Nats-Msg-Id: 1`` and ``Nats-Msg-Id: 1<blank>`` are two ids to it) and no reader would give them back.
-- A line that starts with a blank is not joined to the one before: folding is obsolete and a way to hide a header.
+- Names keep their case; two spellings are two names (server: look-ups are byte-exact, client.go
+  ``sliceHeader``).
+- Values are UTF-8; bytes that are none survive as surrogate escapes and are written back as the
+  same bytes.
+- Blanks and tabs around a value are no part of it. Reading strips them; building *refuses* them,
+  since the server keeps trailing ones (``Nats-Msg-Id: 1`` and ``Nats-Msg-Id: 1<blank>`` are two ids
+  to it) and no reader would give them back.
+- A line that starts with a blank is not joined to the one before: folding is obsolete and a way to
+  hide a header.
 
-Three functions serve whoever needs less of a block than its headers: :func:`status_of` and :func:`header_value` one fact,
-:func:`pairs_of` the pairs alone, for readers of many messages.
+Three functions serve whoever needs less of a block than its headers: :func:`status_of` and
+:func:`header_value` one fact, :func:`pairs_of` the pairs alone, for readers of many messages.
 """
 
 from __future__ import annotations
@@ -42,9 +49,11 @@ _VERSION: Final = "NATS/1.0"
 _BLANKS: Final = " \t"
 #: ADR-4: printable ASCII without the colon.
 _NAME: Final = re.compile(r"[!-9;-~]+").fullmatch
-#: Exactly three digits behind the version and blanks (B118, B119); the description is trimmed by the caller.
+#: Exactly three digits behind the version and blanks (B118, B119); the description is trimmed by
+#: the caller.
 _STATUS: Final = re.compile(rb"NATS/1\.0[ \t]+([0-9]{3})(?![^ \t\r\n])[ \t]*([^\r\n]*)").match
-#: So many lines of a block are read. Each becomes some Python objects, so a block of tiny lines would take 25 times its size.
+#: So many lines of a block are read. Each becomes some Python objects, so a block of tiny lines
+#: would take 25 times its size.
 MOST_LINES: Final = 10_000
 #: A block may be damage from end to end: so many lines are listed, the rest is counted.
 _LISTED_DEFECTS: Final = 64
@@ -60,14 +69,18 @@ class Status(NamedTuple):
 @final
 @frozen
 class HeaderDefect:
-    """One line that breaks ADR-4: the line as it came, without its line end, and what is wrong with it."""
+    """One line that breaks ADR-4: the line as it came, without its line end, and what is wrong with
+    it.
+    """
 
     line: bytes
     reason: str
 
 
 def status_of(block: bytes) -> tuple[int, str] | None:
-    """Status code and description of a block, or ``None`` if its first line has none; reads nothing else."""
+    """Status code and description of a block, or ``None`` if its first line has none; reads nothing
+    else.
+    """
     found = _STATUS(block)
     if found is None:
         return None
@@ -76,7 +89,8 @@ def status_of(block: bytes) -> tuple[int, str] | None:
 
 
 def header_value(block: bytes, name: bytes) -> str | None:
-    """Last value of one exactly spelt name, or ``None``; equals ``Headers.parse(block).last(name)`` on a sound block.
+    """Last value of one exactly spelt name, or ``None``; equals ``Headers.parse(block).last(name)``
+    on a sound block.
 
     The last, because the server writes its own headers behind the stored ones.
     """
@@ -90,7 +104,8 @@ def header_value(block: bytes, name: bytes) -> str | None:
 
 
 def pairs_of(block: bytes) -> Pairs:
-    """Names and values in order, without those of damaged lines: ``Headers.parse(block).items()``, without the object.
+    """Names and values in order, without those of damaged lines: ``Headers.parse(block).items()``,
+    without the object.
 
     `jsproto.wire.header_blocks` does it for many blocks at once.
     """
@@ -106,15 +121,16 @@ def is_name(text: str) -> bool:
 class Headers:
     """Ordered, case-preserving multimap of one message; immutable.
 
-    Iteration, ``len`` and ``in`` see distinct names in the order of their first appearance; ``headers[name]`` is the
-    first value (``KeyError`` if there is none); :meth:`items` gives every pair.
+    Iteration, ``len`` and ``in`` see distinct names in the order of their first appearance;
+    ``headers[name]`` is the first value (``KeyError`` if there is none); :meth:`items` gives every
+    pair.
 
     Args:
         items: a mapping to one value or a sequence of values, or pairs in order.
 
     Raises:
-        InvalidHeader: a name that is no token of printable ASCII without a colon; a value with CR, LF or NUL, or with a
-            blank at either end, or that cannot be written as UTF-8.
+        InvalidHeader: a name that is no token of printable ASCII without a colon; a value with CR,
+            LF or NUL, or with a blank at either end, or that cannot be written as UTF-8.
     """
 
     __slots__ = ("_block", "_defects", "_pairs", "_status")
@@ -153,7 +169,8 @@ class Headers:
 
     @property
     def status(self) -> Status | None:
-        """The inline status, or ``None``: exactly three digits behind the version make one (B118, B119).
+        """The inline status, or ``None``: exactly three digits behind the version make one (B118,
+        B119).
 
         A publisher can forge it; whether it counts is for the reader of the subject to judge.
         """
@@ -161,7 +178,9 @@ class Headers:
 
     @property
     def defects(self) -> tuple[HeaderDefect, ...]:
-        """What was wrong with the block that was read, in order; empty if it was sound or built here."""
+        """What was wrong with the block that was read, in order; empty if it was sound or built
+        here.
+        """
         return self._defects
 
     def first(self, name: str, default: str | None = None) -> str | None:
@@ -230,24 +249,32 @@ class Headers:
     # ------------------------------------------------------------------------------------------ writing
 
     def with_added(self, name: str, value: str) -> Headers:
-        """These pairs and one more behind them; a status or defects of a block that was read are not taken along."""
+        """These pairs and one more behind them; a status or defects of a block that was read are
+        not taken along.
+        """
         return Headers._of((*self._pairs, _checked(name, value)))
 
     def merged(self, items: HeaderItems) -> Headers:
-        """These pairs, with every name that ``items`` holds replaced by its values there (at the end)."""
+        """These pairs, with every name that ``items`` holds replaced by its values there (at the
+        end).
+        """
         added = Headers(items).items()
         replaced = {name for name, _ in added}
         return Headers._of((*(pair for pair in self._pairs if pair[0] not in replaced), *added))
 
     def encode(self) -> bytes:
-        """The block with its empty line: the very bytes that were read if they were sound, else written anew."""
+        """The block with its empty line: the very bytes that were read if they were sound, else
+        written anew.
+        """
         return self._block
 
 
 def _pairs_of(items: object) -> Iterator[tuple[object, object]]:
-    """Pairs of whatever a caller gave; what is none of :data:`HeaderItems` is refused here or by :func:`_checked`.
+    """Pairs of whatever a caller gave; what is none of :data:`HeaderItems` is refused here or by
+    :func:`_checked`.
 
-    The usual forms are asked for by their own types first: asking whether something is a Mapping or a Sequence costs more than the rest.
+    The usual forms are asked for by their own types first: asking whether something is a Mapping or
+    a Sequence costs more than the rest.
     """
     if isinstance(items, Headers):
         yield from items.items()
@@ -287,9 +314,13 @@ def _checked(name: object, value: object) -> tuple[str, str]:
             f"expected a header name of printable ASCII without blank and colon (ADR-4), seen {shorten(name)}"
         )
     if not isinstance(value, str):
-        raise InvalidHeader(f"expected a str as value of header {shorten(name)}, seen {type(value).__name__}")
+        raise InvalidHeader(
+            f"expected a str as value of header {shorten(name)}, seen {type(value).__name__}"
+        )
     if "\r" in value or "\n" in value or "\0" in value:
-        raise InvalidHeader(f"expected no CR, LF or NUL in the value of header {name}, seen {shorten(value)}")
+        raise InvalidHeader(
+            f"expected no CR, LF or NUL in the value of header {name}, seen {shorten(value)}"
+        )
     if value != value.strip(_BLANKS):
         raise InvalidHeader(
             f"expected no blank around the value of header {name} (readers strip it), seen {shorten(value)}"
@@ -307,7 +338,9 @@ def _checked(name: object, value: object) -> tuple[str, str]:
 
 def _written(pairs: Iterable[tuple[str, str]], status: Status | None) -> bytes:
     first = (
-        _VERSION if status is None else f"{_VERSION} {status.code:03d} {status.description}".rstrip(_BLANKS)
+        _VERSION
+        if status is None
+        else f"{_VERSION} {status.code:03d} {status.description}".rstrip(_BLANKS)
     )
     lines = [f"{name}: {value}" if value else f"{name}:" for name, value in pairs]
     return "\r\n".join((first, *lines, "\r\n")).encode("utf-8", "surrogateescape")
@@ -366,7 +399,9 @@ class _HeaderPass:
     def _unread(self, size: int) -> None:
         if size > len("\r\n"):
             self.damage.append(
-                HeaderDefect(b"", f"expected at most {MOST_LINES} headers, {size} bytes were not read")
+                HeaderDefect(
+                    b"", f"expected at most {MOST_LINES} headers, {size} bytes were not read"
+                )
             )
 
     def _first(self, line: str) -> None:

@@ -1,8 +1,9 @@
 """INFO, typed: the server's JSON becomes an :class:`~jsproto.wire.frames.Info` or one error.
 
-Theory. INFO is the only JSON of the line, and it decides limits and security, so nothing in it is guessed. A member that is
-missing or ``null`` has the value that the protocol gives it; a member of the wrong type is the peer's fault and finishes
-the link, like every other fault of the JSON (nesting, huge numbers, NaN, no object). Unknown members are kept in ``raw``.
+Theory. INFO is the only JSON of the line, and it decides limits and security, so nothing in it is
+guessed. A member that is missing or ``null`` has the value that the protocol gives it; a member of
+the wrong type is the peer's fault and finishes the link, like every other fault of the JSON
+(nesting, huge numbers, NaN, no object). Unknown members are kept in ``raw``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ from typing import Final, cast
 from jsproto.errors import RemoteProtocolError, shorten
 from jsproto.wire.frames import Info
 
-_TEXTS: Final = ("server_id", "server_name", "version", "host", "client_ip", "nonce", "cluster", "domain")
+_TEXTS: Final = (
+    "server_id",
+    "server_name",
+    "version",
+    "host",
+    "client_ip",
+    "nonce",
+    "cluster",
+    "domain",
+)
 _FLAGS: Final = (
     "headers",
     "jetstream",
@@ -35,11 +45,16 @@ def parse_info(text: bytes) -> Info:
     """The INFO whose JSON this is (the line without its operation).
 
     Raises:
-        RemoteProtocolError: no JSON object, or a known member of the wrong type; the message names which.
+        RemoteProtocolError: no JSON object, or a known member of the wrong type; the message names
+            which.
     """
     raw = _json_object(text)
     members: dict[str, object] = {}
-    for names, kind in ((_TEXTS, str), ((*_FLAGS, "lame_duck"), bool), ((*_NUMBERS, "api_level"), int)):
+    for names, kind in (
+        (_TEXTS, str),
+        ((*_FLAGS, "lame_duck"), bool),
+        ((*_NUMBERS, "api_level"), int),
+    ):
         for name in names:
             value = raw.get(_WIRE_NAMES.get(name, name))
             if value is not None:
@@ -51,7 +66,8 @@ def parse_info(text: bytes) -> Info:
 
 
 def release_of(version: str) -> tuple[int, int] | None:
-    """The first two numbers of a server's version, which say what it can do: ``(2, 14)`` of ``2.14.0-RC.1``.
+    """The first two numbers of a server's version, which say what it can do: ``(2, 14)`` of
+    ``2.14.0-RC.1``.
 
     ``None`` if it does not begin with them: some say ``dev``, or nothing.
     """
@@ -62,7 +78,10 @@ def release_of(version: str) -> tuple[int, int] | None:
 def _json_object(text: bytes) -> dict[str, object]:
     try:
         value: object = json.loads(text.decode(), parse_constant=_refused)
-    except (ValueError, RecursionError) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
         raise RemoteProtocolError(
             f"expected INFO with a JSON object, seen {shorten(text)} ({type(error).__name__})"
         ) from None
@@ -77,9 +96,13 @@ def _refused(constant: str) -> float:
 
 def _typed(name: str, value: object, kind: type) -> object:
     if type(value) is not kind:
-        raise RemoteProtocolError(f"expected {kind.__name__} as {name} of INFO, seen {type(value).__name__}")
+        raise RemoteProtocolError(
+            f"expected {kind.__name__} as {name} of INFO, seen {type(value).__name__}"
+        )
     if isinstance(value, int) and not 0 <= value <= _UINT64:
-        raise RemoteProtocolError(f"expected an unsigned 64-bit number as {name} of INFO, seen another")
+        raise RemoteProtocolError(
+            f"expected an unsigned 64-bit number as {name} of INFO, seen another"
+        )
     return value
 
 

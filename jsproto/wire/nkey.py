@@ -1,11 +1,13 @@
 """Nkeys: Ed25519 keys as text, as nats-server and its tools write them.
 
-Theory. A key as text is base32 without padding over prefix, 32 raw bytes and a CRC-16 (XMODEM, low byte first). The prefix
-makes the first letter: ``U`` for a user, ``A`` for an account. A seed has two prefixes of five bits in two bytes, ``S`` and
-that of the public key it makes, so ``SU...`` is the seed of a user. 56 characters are a public key and 58 a seed, of which the
-last two bits mean nothing and must be zero: each key has one text only.
+Theory. A key as text is base32 without padding over prefix, 32 raw bytes and a CRC-16 (XMODEM, low
+byte first). The prefix makes the first letter: ``U`` for a user, ``A`` for an account. A seed has
+two prefixes of five bits in two bytes, ``S`` and that of the public key it makes, so ``SU...`` is
+the seed of a user. 56 characters are a public key and 58 a seed, of which the last two bits mean
+nothing and must be zero: each key has one text only.
 
-Nothing is computed with keys here: whoever signs takes the raw seed. Sources: nkeys ``README.md`` and ``strkey.go``.
+Nothing is computed with keys here: whoever signs takes the raw seed. Sources: nkeys ``README.md``
+and ``strkey.go``.
 """
 
 from __future__ import annotations
@@ -140,7 +142,9 @@ def _decoded(text: str | bytes, length: int, what: str) -> bytes:
     if b32encode(data).rstrip(b"=") != said:
         raise InvalidCredentials(f"expected zeros in the last bits of {what}, got others")
     if crc_hqx(data[:-2], 0) != int.from_bytes(data[-2:], "little"):
-        raise InvalidCredentials(f"expected a checksum that fits {what}, got another: a character is wrong")
+        raise InvalidCredentials(
+            f"expected a checksum that fits {what}, got another: a character is wrong"
+        )
     return data[:-2]
 
 

@@ -1,7 +1,9 @@
-"""Ids for inboxes, messages and connections: 22 letters and digits, drawn from entropy that the caller injects.
+"""Ids for inboxes, messages and connections: 22 letters and digits, drawn from entropy that the
+caller injects.
 
-Theory. Two clients must never choose the same inbox, and nobody may guess one, so all 131 bits are random; there is no
-counter that could go on in a forked process. The core has no randomness of its own: the same entropy gives the same ids.
+Theory. Two clients must never choose the same inbox, and nobody may guess one, so all 131 bits are
+random; there is no counter that could go on in a forked process. The core has no randomness of its
+own: the same entropy gives the same ids.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ Entropy: TypeAlias = Callable[[int], bytes]
 
 DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 LENGTH: Final = 22
-#: 256 bits for 131: no id is likelier than another by more than 2 to the power of -124, and one draw is always enough.
+#: 256 bits for 131: no id is likelier than another by more than 2 to the power of -124, and one
+#: draw is always enough.
 _DRAWN: Final = 32
 
 

@@ -1,22 +1,23 @@
 """The parser: bytes of the server in any pieces, frames out; it never raises and never guesses.
 
-Theory. ``feed`` takes what a read gave and returns every frame that is complete with it. A frame comes out with its last
-byte, however the stream was cut. What is unfinished is held: either a control line without its LF, or a message
-whose announced bytes are not all there (:class:`_Body`). Payloads are counted, never scanned; the two bytes behind
-them must be CR LF.
+Theory. ``feed`` takes what a read gave and returns every frame that is complete with it. A frame
+comes out with its last byte, however the stream was cut. What is unfinished is held: either a
+control line without its LF, or a message whose announced bytes are not all there (:class:`_Body`).
+Payloads are counted, never scanned; the two bytes behind them must be CR LF.
 
-Damage latches. The frames before it are returned, :attr:`Parser.failure` is set, and every later ``feed`` gives ``[]``:
-after a wrong count nothing that follows has a meaning.
+Damage latches. The frames before it are returned, :attr:`Parser.failure` is set, and every later
+``feed`` gives ``[]``: after a wrong count nothing that follows has a meaning.
 
-Three paths give the same frames. A long segment of messages of one form is read by columns (`jsproto.wire.batch_parser`);
-where that was tried in vain it is tried again later and later. The loop in ``feed`` takes the usual line of a message,
-single blanks and CR LF, by find, decode and split, and looks its numbers up in a table of texts that are numbers: what
-is in the table needs no further check. A line that is anything else (tabs, runs of blanks, LF alone, lower case, bytes
-that are no UTF-8, other operations, damage) goes to :meth:`Parser._line`, which knows the whole grammar. Tests hold the
-three equal.
+Three paths give the same frames. A long segment of messages of one form is read by columns
+(`jsproto.wire.batch_parser`); where that was tried in vain it is tried again later and later. The
+loop in ``feed`` takes the usual line of a message, single blanks and CR LF, by find, decode and
+split, and looks its numbers up in a table of texts that are numbers: what is in the table needs no
+further check. A line that is anything else (tabs, runs of blanks, LF alone, lower case, bytes that
+are no UTF-8, other operations, damage) goes to :meth:`Parser._line`, which knows the whole grammar.
+Tests hold the three equal.
 
-The grammar is that of the server's own parser (server/parser.go): blanks and tabs separate in runs, so two blanks before
-the size are an absent reply. A sid is digits unless ``any_sid``.
+The grammar is that of the server's own parser (server/parser.go): blanks and tabs separate in runs,
+so two blanks before the size are an absent reply. A sid is digits unless ``any_sid``.
 """
 
 from __future__ import annotations
@@ -30,14 +31,16 @@ from jsproto.wire import batch_parser
 from jsproto.wire.frames import Control, Delivery, Err, Frame
 from jsproto.wire.info import parse_info
 
-#: Texts of the numbers that nearly every line carries. Membership is the check: ASCII digits, in bounds.
+#: Texts of the numbers that nearly every line carries. Membership is the check: ASCII digits, in
+#: bounds.
 _SMALL: Final = {str(number): number for number in range(1024)}
 #: Sizes at the end of a line, with its CR: one look-up checks number and line end.
 _SMALL_CR: Final = {f"{number}\r": number for number in range(2049)}
 #: B131: so many digits at most; 10**15 bytes is beyond any payload and below every integer limit.
 _MAX_DIGITS: Final = 15
 _ANY_SIZE: Final = 10**_MAX_DIGITS
-#: Behind the first pieces of a payload, small ones are gathered: a peer of tiny segments costs no more than its bytes.
+#: Behind the first pieces of a payload, small ones are gathered: a peer of tiny segments costs no
+#: more than its bytes.
 _PIECES: Final = 64
 _PIECE: Final = 16_384
 #: Misses in a row that still make the rest longer: 63 segments.
@@ -52,10 +55,11 @@ class Parser:
     """Incremental parser of one link's inbound bytes.
 
     Args:
-        max_control_line: bytes before the LF of any line but INFO (the server's own limit is 4096 by default).
+        max_control_line: bytes before the LF of any line but INFO (the server's own limit is 4096
+            by default).
         max_info: bytes before the LF of INFO.
-        max_payload: header block and payload together of one message, in bytes. May be set anew at any time; it is
-            judged when a control line is read.
+        max_payload: header block and payload together of one message, in bytes. May be set anew at
+            any time; it is judged when a control line is read.
         max_header: bytes of one header block; JetStream stores at most 64 kB.
         any_sid: a sid may be any token, as foreign clients choose them; else 1 to 15 digits.
 
@@ -166,7 +170,10 @@ class Parser:
                     stop = start + total
                     if data[stop : stop + 2] != b"\r\n":
                         body = _Body(
-                            data[pos:start], (sid, subject, reply), None if block is None else header, total
+                            data[pos:start],
+                            (sid, subject, reply),
+                            None if block is None else header,
+                            total,
                         )
                         pos = self._payload(body, data, start, frames)
                         continue
@@ -178,7 +185,9 @@ class Parser:
         return frames
 
     def _columns(self, data: bytes, pos: int, frames: list[Frame]) -> int:
-        """Read what can be read by columns; the position behind it. Each miss in a row doubles the rest before the next try."""
+        """Read what can be read by columns; the position behind it. Each miss in a row doubles the
+        rest before the next try.
+        """
         if self._resting:
             self._resting -= 1
             return pos
@@ -207,9 +216,15 @@ class Parser:
         return len(self._held) if self._body is None else len(self._body.line) + self._body.arrived
 
     def snapshot(self) -> dict[str, object]:
-        """The state as plain data: the bytes held and the failure. Limits are configuration and not in it."""
+        """The state as plain data: the bytes held and the failure. Limits are configuration and not
+        in it.
+        """
         held = bytes(self._held) if self._body is None else self._body.line + self._body.joined()
-        return {"v": _SNAPSHOT, "held": held, "failure": None if self.failure is None else str(self.failure)}
+        return {
+            "v": _SNAPSHOT,
+            "held": held,
+            "failure": None if self.failure is None else str(self.failure),
+        }
 
     def restore(self, data: Mapping[str, object]) -> None:
         """Go on where the parser of this snapshot stood.
@@ -218,7 +233,11 @@ class Parser:
             LocalProtocolError: the data is no snapshot of this version; nothing changed.
         """
         held, failure = data.get("held"), data.get("failure")
-        if data.get("v") != _SNAPSHOT or not isinstance(held, bytes) or not isinstance(failure, str | None):
+        if (
+            data.get("v") != _SNAPSHOT
+            or not isinstance(held, bytes)
+            or not isinstance(failure, str | None)
+        ):
             raise LocalProtocolError(
                 f"expected a parser snapshot of version {_SNAPSHOT}, seen {shorten(dict(data))}"
             )
@@ -234,7 +253,9 @@ class Parser:
     # ------------------------------------------------------------------------------------------ what is cut
 
     def _resumed(self, data: bytes, frames: list[Frame]) -> int:
-        """Complete what is held; the position behind it, or the end of ``data`` if it is unfinished still."""
+        """Complete what is held; the position behind it, or the end of ``data`` if it is unfinished
+        still.
+        """
         if self._body is not None:
             return self._payload(self._body, data, 0, frames)
         return self._odd_line(data, 0, data.find(b"\n"), frames)
@@ -248,7 +269,9 @@ class Parser:
         head = (bytes(self._held[:4]) + data[pos : pos + 4])[:4]
         bound = self.max_info if head.upper() == b"INFO" else self.max_control_line
         if length > bound:
-            return self._failed(f"a line of at most {bound} bytes", f"{length} bytes after {head!r}", data)
+            return self._failed(
+                f"a line of at most {bound} bytes", f"{length} bytes after {head!r}", data
+            )
         if end < 0:
             self._held += data[pos:]
             return len(data)
@@ -277,7 +300,9 @@ class Parser:
     # ------------------------------------------------------------------------------------------ the whole grammar
 
     def _line(self, line: bytes, data: bytes, start: int, frames: list[Frame]) -> int:
-        """One control line with its LF, its payload at ``start`` of ``data``; the position behind both."""
+        """One control line with its LF, its payload at ``start`` of ``data``; the position behind
+        both.
+        """
         op = line[:4].upper()
         text = line[:-1].removesuffix(b"\r").decode("utf-8", "surrogateescape")
         if op[:3] == b"MSG" and text[3:4] in _BLANK:
@@ -306,7 +331,9 @@ class Parser:
             return len(data)
         return start
 
-    def _message(self, line: bytes, words: list[str], data: bytes, start: int, frames: list[Frame]) -> int:
+    def _message(
+        self, line: bytes, words: list[str], data: bytes, start: int, frames: list[Frame]
+    ) -> int:
         headers = line[:1] in b"Hh"
         if len(words) not in ((4, 5) if headers else (3, 4)):
             form = (
@@ -325,7 +352,9 @@ class Parser:
                 f"sizes of 1 to {_MAX_DIGITS} digits, header within total", shorten(line), data
             )
         if total > self.max_payload:
-            return self._failed(f"a message of at most {self.max_payload} bytes", f"{total} announced", data)
+            return self._failed(
+                f"a message of at most {self.max_payload} bytes", f"{total} announced", data
+            )
         if block > self.max_header:
             return self._failed(
                 f"a header block of at most {self.max_header} bytes", f"{block} announced", data
@@ -339,11 +368,15 @@ class Parser:
 
 @final
 class _Body:
-    """A message whose payload is not all there: its line, what the line said, and the pieces so far."""
+    """A message whose payload is not all there: its line, what the line said, and the pieces so
+    far.
+    """
 
     __slots__ = ("arrived", "block", "line", "missing", "names", "pieces", "small")
 
-    def __init__(self, line: bytes, names: tuple[str, str, str], block: int | None, total: int) -> None:
+    def __init__(
+        self, line: bytes, names: tuple[str, str, str], block: int | None, total: int
+    ) -> None:
         self.line = line
         self.names = names
         self.block = block
@@ -353,7 +386,9 @@ class _Body:
         self.small = bytearray()
 
     def hold(self, piece: bytes) -> None:
-        """Keep a piece. Many small ones are gathered, so that the memory for a payload stays near its size."""
+        """Keep a piece. Many small ones are gathered, so that the memory for a payload stays near
+        its size.
+        """
         self.missing -= len(piece)
         self.arrived += len(piece)
         if len(self.pieces) < _PIECES:
@@ -400,7 +435,9 @@ def _number(text: str) -> int:
 def _number_cr(text: str) -> int:
     """The same with the CR behind it, which ``int`` takes for a blank."""
     digits = text[:-1]
-    sound = digits.isdigit() and text[-1] == "\r" and len(digits) <= _MAX_DIGITS and digits.isascii()
+    sound = (
+        digits.isdigit() and text[-1] == "\r" and len(digits) <= _MAX_DIGITS and digits.isascii()
+    )
     return int(text) if sound else -1
 
 

@@ -1,16 +1,19 @@
 """What may hold a secret, and how it is kept from being shown or sent along.
 
-Theory. One mark serves both: a field with ``repr=False`` is a secret. It is in no ``repr``, so in no log and no traceback
-that shows locals, and a value in which one is set is not pickled: a pickle is a file, a queue or another machine, and
-whoever wants credentials there gives them there. It is refused rather than left out, since a value without its secret
-would fail far away and look like a wrong password.
+Theory. One mark serves both: a field with ``repr=False`` is a secret. It is in no ``repr``, so in
+no log and no traceback that shows locals, and a value in which one is set is not pickled: a pickle
+is a file, a queue or another machine, and whoever wants credentials there gives them there. It is
+refused rather than left out, since a value without its secret would fail far away and look like a
+wrong password.
 
 Values never change, so a copy of one is the value itself.
 
-`attrs.asdict`, ``__getstate__`` and whatever else reads the fields of a value do not ask for that mark. So the secret itself is marked
-too: `Secret` and `SecretBytes` are text and bytes in every way, but what they show of themselves is ``'***'``. `HiddenMapping` does the same for a mapping.
+`attrs.asdict`, ``__getstate__`` and whatever else reads the fields of a value do not ask for that
+mark. So the secret itself is marked too: `Secret` and `SecretBytes` are text and bytes in every
+way, but what they show of themselves is ``'***'``. `HiddenMapping` does the same for a mapping.
 
-Files with secrets are given by their names, and names are shown. So a name that is itself what stands in such a file is refused at once.
+Files with secrets are given by their names, and names are shown. So a name that is itself what
+stands in such a file is refused at once.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from jsproto.errors import InvalidConfig, LocalProtocolError
 
 T = TypeVar("T")
 
-#: A shorter secret than this stands in many words by chance, and what is missing there would tell it.
+#: A shorter secret than this stands in many words by chance, and what is missing there would tell
+#: it.
 _LONG: Final = 4
 
 #: Lines, a fence of PEM or creds, the seed of an nkey, a JWT.
@@ -54,7 +58,9 @@ class _Hidden:
 
 @final
 class Secret(_Hidden, str):
-    """Text whose ``repr`` is ``'***'``. ``str`` and formats give the text, for whoever has to send it."""
+    """Text whose ``repr`` is ``'***'``. ``str`` and formats give the text, for whoever has to send
+    it.
+    """
 
     __slots__ = ()
 
@@ -68,7 +74,9 @@ class SecretBytes(_Hidden, bytes):
 
 @final
 class HiddenMapping(Mapping[str, T]):
-    """A mapping that may hold secrets: an environment, members that are not known. Only its keys are ever asked for by name."""
+    """A mapping that may hold secrets: an environment, members that are not known. Only its keys
+    are ever asked for by name.
+    """
 
     __slots__ = ("_given",)
 
@@ -88,7 +96,9 @@ class HiddenMapping(Mapping[str, T]):
         return "{***}"
 
     def __getstate__(self) -> object:
-        raise LocalProtocolError("expected no secret to be pickled, seen a mapping that may hold some")
+        raise LocalProtocolError(
+            "expected no secret to be pickled, seen a mapping that may hold some"
+        )
 
 
 def as_secret(given: str) -> str:
@@ -116,8 +126,12 @@ def secret_query(given: str | None) -> str | None:
     return Secret(given) if isinstance(given, str) and "?" in given else given
 
 
-def without(text: str, secrets: Iterable[str], instead: Callable[[str], str] = lambda _: "***") -> str:
-    """A text of the peer without our secrets, the longest first. A short one is taken out only where it is a word of its own."""
+def without(
+    text: str, secrets: Iterable[str], instead: Callable[[str], str] = lambda _: "***"
+) -> str:
+    """A text of the peer without our secrets, the longest first. A short one is taken out only
+    where it is a word of its own.
+    """
     for each in sorted(filter(None, secrets), key=len, reverse=True):
         if len(each) >= _LONG:
             text = text.replace(each, instead(each))
@@ -143,7 +157,9 @@ def file_name(given: str) -> str:
         InvalidConfig: it is what stands in such a file, by mistake; nothing of it is shown.
     """
     if _CONTENT.search(given):
-        raise InvalidConfig("expected the name of a file, seen what belongs into one, which is not shown")
+        raise InvalidConfig(
+            "expected the name of a file, seen what belongs into one, which is not shown"
+        )
     return given
 
 
@@ -154,7 +170,9 @@ class RedactedSecret:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         kind = type(self)
-        values = {each: getattr(self, each.name) for each in fields(cast("type[AttrsInstance]", kind))}
+        values = {
+            each: getattr(self, each.name) for each in fields(cast("type[AttrsInstance]", kind))
+        }
         held = [
             each.name
             for each, value in values.items()

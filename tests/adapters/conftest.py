@@ -1,7 +1,8 @@
-"""A peer on a real socket that plays what a test tells it, connection by connection, in a thread of its own.
+"""A peer on a real socket that plays what a test tells it, connection by connection, in a thread of
+its own.
 
-And the four ways to be driven with ``await``, so that one test can ask them all: `flavour`. A test in words that all
-adapters share asks each of them, the blocking one too: `use`.
+And the four ways to be driven with ``await``, so that one test can ask them all: `flavour`. A test
+in words that all adapters share asks each of them, the blocking one too: `use`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,11 @@ class Line:
 
     def greet(self, **info: object) -> bytes:
         """The whole handshake; gives CONNECT and PING."""
-        self.say(b"INFO " + json.dumps({"max_payload": 1048576, "headers": True, **info}).encode() + b"\r\n")
+        self.say(
+            b"INFO "
+            + json.dumps({"max_payload": 1048576, "headers": True, **info}).encode()
+            + b"\r\n"
+        )
         shown = self.hear(b"PING\r\n")
         self.say(b"PONG\r\n")
         return shown
@@ -151,7 +156,9 @@ def until_ended(stream):
 
 @pytest.fixture
 def peer():
-    """``peer(script, ...)`` listens and gives each connection its script; what fails there fails the test."""
+    """``peer(script, ...)`` listens and gives each connection its script; what fails there fails
+    the test.
+    """
     peers: list[Peer] = []
 
     def listen(*scripts: Script) -> Peer:
@@ -179,19 +186,25 @@ def deaf():
 
 
 def resolving(monkeypatch, addresses):
-    """Every resolver asks ``addresses(name)`` what a name stands for, and looks it up itself where that is ``None``."""
+    """Every resolver asks ``addresses(name)`` what a name stands for, and looks it up itself where
+    that is ``None``.
+    """
     resolve = socket.getaddrinfo
 
     def found(host, port, *args, **options):
         name = host.decode() if isinstance(host, bytes) else host
         given = None if numeric(*args, **options) else addresses(name)
-        return [each for address in given or [name] for each in resolve(address, port, *args, **options)]
+        return [
+            each for address in given or [name] for each in resolve(address, port, *args, **options)
+        ]
 
     monkeypatch.setattr(socket, "getaddrinfo", found)
 
 
 def numeric(family=0, _type=0, _proto=0, flags=0, **_):
-    """Whether a resolver with these arguments is asked for addresses that are written out, and for no name."""
+    """Whether a resolver with these arguments is asked for addresses that are written out, and for
+    no name.
+    """
     return flags & socket.AI_NUMERICHOST
 
 
@@ -229,7 +242,9 @@ def silence(monkeypatch):
 
 @pytest.fixture
 def hole():
-    """``hole(port)`` gives an address that swallows whoever knocks at this port, and the door behind it, which nobody opens."""
+    """``hole(port)`` gives an address that swallows whoever knocks at this port, and the door
+    behind it, which nobody opens.
+    """
     held = contextlib.ExitStack()
 
     def make(port):
@@ -237,7 +252,9 @@ def hole():
         door = held.enter_context(socket.socket())
         door.bind((host, port))
         door.listen(0)
-        for _ in range(2):  # with Linux one waits behind a backlog of 0, and who comes later is not answered
+        for _ in range(
+            2
+        ):  # with Linux one waits behind a backlog of 0, and who comes later is not answered
             waiting = held.enter_context(socket.socket())
             waiting.settimeout(0.0)
             waiting.connect_ex((host, port))
@@ -249,7 +266,9 @@ def hole():
 
 
 class Flavour:
-    """One adapter with ``await`` on one framework. Tests speak anyio, which both frameworks understand."""
+    """One adapter with ``await`` on one framework. Tests speak anyio, which both frameworks
+    understand.
+    """
 
     def __init__(self, adapter: str, backend: str) -> None:
         self.adapter = adapter
@@ -302,7 +321,9 @@ ADAPTERS = {
 
 @pytest.fixture(params=ADAPTERS)
 def use(request):
-    """``use(url, verb, ..., **options)`` connects, lets each verb do something with the client, and gives what they gave."""
+    """``use(url, verb, ..., **options)`` connects, lets each verb do something with the client, and
+    gives what they gave.
+    """
     name, backend = ADAPTERS[request.param]
     connect = importlib.import_module(f"jsproto_io.{name}").connect
 

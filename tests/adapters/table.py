@@ -1,4 +1,6 @@
-"""Every adapter, and what it runs on: the module of `jsproto_io`, and the backend as `check_driver` names it."""
+"""Every adapter, and what it runs on: the module of `jsproto_io`, and the backend as `check_driver`
+names it.
+"""
 
 from __future__ import annotations
 

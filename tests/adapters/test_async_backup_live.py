@@ -1,4 +1,6 @@
-"""Backups by clients with ``await``: there and back between two servers, each wait can be given up, and the loop goes on meanwhile."""
+"""Backups by clients with ``await``: there and back between two servers, each wait can be given up,
+and the loop goes on meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ pytestmark = pytest.mark.live
 @pytest.fixture(scope="module")
 def two(server_binary_of):
     """Two servers; on the first a stream with a consumer and 300 messages."""
-    with NatsServer(server_binary_of("2.15.1")) as first, NatsServer(server_binary_of("2.15.1")) as second:
+    with (
+        NatsServer(server_binary_of("2.15.1")) as first,
+        NatsServer(server_binary_of("2.15.1")) as second,
+    ):
         with blocking.connect(first.url) as nc:
             js = nc.jetstream()
             stream = js.create_stream(name="ORDERS", subjects=["orders.*"], allow_direct=True)
@@ -62,7 +67,11 @@ def test_a_stream_comes_back_on_another_server(flavour, two, tmp_path):
             (again,) = await restore(target, tmp_path / "b", update=True)
 
             assert [(each.name, each.messages) for each in manifest.streams] == [("ORDERS", 300)]
-            assert (done.deed, done.consumers, again.deed) == (BackupAction.RESTORE, (), BackupAction.UPDATE)
+            assert (done.deed, done.consumers, again.deed) == (
+                BackupAction.RESTORE,
+                (),
+                BackupAction.UPDATE,
+            )
             assert await everything(target) == await everything(source)
             assert await target.jetstream().stream("ORDERS").consumer_names() == ("NEW",)
             assert turns > 20
@@ -99,13 +108,19 @@ def test_without_messages_streams_are_made_empty(flavour, two, tmp_path):
             (done,) = await restore(target, tmp_path / "b")
             info = await target.jetstream().stream_info("ORDERS")
 
-            assert (done.deed, done.consumers, info.state.messages) == (BackupAction.CREATE, ("NEW",), 0)
+            assert (done.deed, done.consumers, info.state.messages) == (
+                BackupAction.CREATE,
+                ("NEW",),
+                0,
+            )
             await target.jetstream().delete_stream("ORDERS")
 
     flavour.play(story)
 
 
-def test_what_the_server_refuses_is_told_and_what_is_damaged_is_found_before(flavour, two, tmp_path):
+def test_what_the_server_refuses_is_told_and_what_is_damaged_is_found_before(
+    flavour, two, tmp_path
+):
     first, second = two
     told = []
 
@@ -129,7 +144,9 @@ def test_what_the_server_refuses_is_told_and_what_is_damaged_is_found_before(fla
     flavour.play(story)
 
 
-def test_a_link_that_is_lost_in_the_middle_says_how_far_it_was(flavour, two, tmp_path, start_server):
+def test_a_link_that_is_lost_in_the_middle_says_how_far_it_was(
+    flavour, two, tmp_path, start_server
+):
     other = start_server()
 
     def kill(progress):
@@ -143,6 +160,8 @@ def test_a_link_that_is_lost_in_the_middle_says_how_far_it_was(flavour, two, tmp
             with pytest.raises(LinkError) as caught:
                 await restore(target, tmp_path / "b", tell=kill)
 
-            assert any("look whether a part of ORDERS is there" in each for each in caught.value.__notes__)
+            assert any(
+                "look whether a part of ORDERS is there" in each for each in caught.value.__notes__
+            )
 
     flavour.play(story)

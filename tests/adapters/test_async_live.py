@@ -64,7 +64,9 @@ def test_the_story_of_the_front_page(flavour, nats_server, name):
             js = nc.jetstream()
             orders = await js.create_stream(name=name, subjects=[f"{name}.*"])
             await js.publish(f"{name}.received", b"1", msg_id="order-1")
-            work = await orders.create_consumer(durable_name="NEW", filter_subject=f"{name}.received")
+            work = await orders.create_consumer(
+                durable_name="NEW", filter_subject=f"{name}.received"
+            )
             async with work.consume(max_messages=500) as messages:
                 async for msg in messages:
                     assert isinstance(msg, AsyncMessage)
@@ -112,7 +114,14 @@ def test_a_message_can_be_settled_in_every_way(flavour, nats_server, name):
                         break
             info = await work.info()
 
-            assert sorted(deliveries) == [(b"0", 1), (b"1", 1), (b"1", 2), (b"2", 1), (b"2", 2), (b"3", 1)]
+            assert sorted(deliveries) == [
+                (b"0", 1),
+                (b"1", 1),
+                (b"1", 2),
+                (b"2", 1),
+                (b"2", 2),
+                (b"3", 1),
+            ]
             assert info.ack_floor.stream_seq == 4
             assert info.num_ack_pending == 0
 
@@ -180,7 +189,9 @@ def test_a_window_gives_a_result_for_each_message_in_order(flavour, nats_server,
                         await window.put((f"{name}.a", b"%d" % at))
                     await window.drain()
 
-            assert [(result.number, result.ack.seq) for result in results] == [(n, n) for n in range(1, 101)]
+            assert [(result.number, result.ack.seq) for result in results] == [
+                (n, n) for n in range(1, 101)
+            ]
             with pytest.raises(ConversationClosed):
                 await window.put((f"{name}.a", b"too late"))
 
@@ -278,7 +289,9 @@ def test_a_consume_ends_when_its_consumer_is_deleted(flavour, nats_server, name)
 # ---------------------------------------------------------------------------------------------- core NATS
 
 
-def test_requests_are_answered_through_a_queue_group_by_one_of_its_members(flavour, nats_server, name):
+def test_requests_are_answered_through_a_queue_group_by_one_of_its_members(
+    flavour, nats_server, name
+):
     async def story():
         async with flavour.connect(nats_server.url) as nc:
             served = []
@@ -296,7 +309,9 @@ def test_requests_are_answered_through_a_queue_group_by_one_of_its_members(flavo
                     tasks.start_soon(serve, who)
                 await ready.acquire()
                 await ready.acquire()
-                answers = [await nc.request(name, b"x%d" % at, headers={"K": "v"}) for at in range(20)]
+                answers = [
+                    await nc.request(name, b"x%d" % at, headers={"K": "v"}) for at in range(20)
+                ]
                 tasks.cancel_scope.cancel()
 
             assert [answer.payload for answer in answers] == [b"X%d" % at for at in range(20)]
@@ -309,7 +324,10 @@ def test_requests_are_answered_through_a_queue_group_by_one_of_its_members(flavo
 
 def test_a_subscription_with_a_limit_ends_by_itself(flavour, nats_server, name):
     async def story():
-        async with flavour.connect(nats_server.url) as nc, nc.subscribe(f"{name}.*", limit=3) as messages:
+        async with (
+            flavour.connect(nats_server.url) as nc,
+            nc.subscribe(f"{name}.*", limit=3) as messages,
+        ):
             for at in range(5):
                 await nc.publish(f"{name}.{at}", headers={"At": str(at)})
             assert await nc.flush() > 0.0
@@ -347,7 +365,9 @@ def test_a_limit_on_a_running_subscription_holds_over_a_reconnect(flavour, nats_
                 await other.publish(name, b"%d" % at)
 
             assert [msg.payload async for msg in messages] == [b"2", b"3", b"4"]
-            assert [(await unlimited.next()).payload for _ in range(9)] == [b"%d" % at for at in range(9)]
+            assert [(await unlimited.next()).payload for _ in range(9)] == [
+                b"%d" % at for at in range(9)
+            ]
 
     flavour.play(story)
 
@@ -432,7 +452,10 @@ def test_a_server_killed_in_mid_consume_loses_nothing_that_it_kept(flavour, star
                         await back.wait()
 
             halfway, back = anyio.Event(), anyio.Event()
-            async with work.consume(max_messages=100) as messages, anyio.create_task_group() as tasks:
+            async with (
+                work.consume(max_messages=100) as messages,
+                anyio.create_task_group() as tasks,
+            ):
                 tasks.start_soon(read, messages)
                 await halfway.wait()
                 await anyio.to_thread.run_sync(server.kill)

@@ -33,7 +33,12 @@ from jsproto_io._transport.asyncio_protocol import AsyncioProtocol
 from jsproto_io.asyncio import Client, connect
 from tests.adapters.conftest import gives_two_and_goes, takes_two
 
-PROMPT = {"close_timeout": 0.05, "reconnect_wait": 0.01, "reconnect_jitter": 0.0, "reconnect_wait_max": 0.02}
+PROMPT = {
+    "close_timeout": 0.05,
+    "reconnect_wait": 0.01,
+    "reconnect_jitter": 0.0,
+    "reconnect_wait_max": 0.02,
+}
 
 
 def play(story, *, patience=20.0):
@@ -64,7 +69,9 @@ async def until(condition):
 
 def test_nobody_there_is_connect_failed_and_says_where(nobody):
     async def story():
-        with pytest.raises(ConnectFailed, match=rf"{nobody.split('//')[1]}.*Connect call failed|refused"):
+        with pytest.raises(
+            ConnectFailed, match=rf"{nobody.split('//')[1]}.*Connect call failed|refused"
+        ):
             await connect(nobody)
 
     play(story)
@@ -446,7 +453,9 @@ def test_messages_come_one_by_one_and_in_batches(peer):
     def serve(line):
         line.greet()
         sid = line.subscribed().encode()
-        line.say(b"MSG a %b r 1\r\n1\r\nHMSG a %b 20 21\r\nNATS/1.0\r\nK: v w\r\n\r\n2\r\n" % (sid, sid))
+        line.say(
+            b"MSG a %b r 1\r\n1\r\nHMSG a %b 20 21\r\nNATS/1.0\r\nK: v w\r\n\r\n2\r\n" % (sid, sid)
+        )
         line.say(b"MSG a %b 1\r\n3\r\n" % sid)
         line.until_gone()
 
@@ -540,7 +549,9 @@ def test_a_conversation_that_ends_without_a_result_is_an_error(peer):
             running = asyncio.create_task(nc.run(feed))
             await settled()
             await nc.stream(feed).close()
-            with pytest.raises(ConversationClosed, match="a result of Subscription, it ended without"):
+            with pytest.raises(
+                ConversationClosed, match="a result of Subscription, it ended without"
+            ):
                 await running
 
     play(story)
@@ -802,7 +813,10 @@ def test_b212_a_drain_that_nobody_serves_is_cut_at_its_time(peer):
     there = peer(serve)
 
     async def story():
-        async with connect(there.url, drain_timeout=0.05, **PROMPT) as nc, nc.subscribe("a") as messages:
+        async with (
+            connect(there.url, drain_timeout=0.05, **PROMPT) as nc,
+            nc.subscribe("a") as messages,
+        ):
             await until(lambda: messages.feed.readable)
             begun = time.monotonic()
             await nc.drain()

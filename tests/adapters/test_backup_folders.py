@@ -1,4 +1,6 @@
-"""What is found in a folder is checked before it is used; files are there as a whole or not at all. Nobody is asked here."""
+"""What is found in a folder is checked before it is used; files are there as a whole or not at all.
+Nobody is asked here.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def backup(tmp_path):
         "size": len(DATA),
         "sha256": sha256(DATA).hexdigest(),
     }
-    (tmp_path / "jsproto.json").write_text(json.dumps({"format": 1, "complete": True, "streams": [entry]}))
+    (tmp_path / "jsproto.json").write_text(
+        json.dumps({"format": 1, "complete": True, "streams": [entry]})
+    )
     return tmp_path
 
 
@@ -139,7 +143,14 @@ def saved_by_the_tool(folder, name):
 
 @pytest.mark.parametrize(
     ("name", "folder"),
-    [("A.B", "A.B"), ("*", "*"), ("../x", "x"), ("", "x"), ("OTHER", "ZZZ"), ("A\r\nPUB x", "A\r\nPUB x")],
+    [
+        ("A.B", "A.B"),
+        ("*", "*"),
+        ("../x", "x"),
+        ("", "x"),
+        ("OTHER", "ZZZ"),
+        ("A\r\nPUB x", "A\r\nPUB x"),
+    ],
 )
 def test_a_name_that_is_none_or_not_that_of_its_folder_is_refused_with_the_others_n110(
     tmp_path, name, folder
@@ -206,7 +217,9 @@ def test_a_part_of_a_whole_backup_is_checked_with_its_digest(backup) -> None:
 
 
 @pytest.mark.parametrize("part", ["stream.json", "stream.tar.s2", "backup.json.part", "consumers"])
-def test_a_stream_without_its_origin_is_no_reason_to_restore_the_others_in_silence(tmp_path, part) -> None:
+def test_a_stream_without_its_origin_is_no_reason_to_restore_the_others_in_silence(
+    tmp_path, part
+) -> None:
     saved_by_the_tool(tmp_path / "AAA", "AAA")
     (tmp_path / "lost+found").mkdir()
     assert len(found_in(tmp_path, None)) == 1

@@ -40,7 +40,12 @@ from jsproto_io.blocking import Client, connect
 from tests.adapters.conftest import Line, gives_two, gives_two_and_goes, takes_two, until_ended
 from tests.forked import forked
 
-PROMPT = {"close_timeout": 0.05, "reconnect_wait": 0.01, "reconnect_jitter": 0.0, "reconnect_wait_max": 0.02}
+PROMPT = {
+    "close_timeout": 0.05,
+    "reconnect_wait": 0.01,
+    "reconnect_jitter": 0.0,
+    "reconnect_wait_max": 0.02,
+}
 
 
 def consumer():
@@ -157,7 +162,9 @@ def test_credentials_are_asked_with_the_nonce_and_sent(peer):
         line.until_gone()
 
     there = peer(serve)
-    with connect(there.url, credentials=lambda server, nonce: Auth(user=nonce, password="x"), **PROMPT):
+    with connect(
+        there.url, credentials=lambda server, nonce: Auth(user=nonce, password="x"), **PROMPT
+    ):
         pass
     there.finish()
 
@@ -341,7 +348,9 @@ def test_what_sends_nothing_is_no_write_that_the_next_ack_could_follow(peer):
 
 
 def offers(count, heard, over):
-    """Give so many messages of a consumer to the first pull, and hear as many acks as ``heard`` has room for."""
+    """Give so many messages of a consumer to the first pull, and hear as many acks as ``heard`` has
+    room for.
+    """
 
     def serve(line):
         line.greet()
@@ -437,7 +446,10 @@ def test_what_waits_for_company_goes_when_the_plug_begins_to_sleep():
 
 def test_an_ack_beyond_the_backlog_waits_for_the_link(peer):
     there = peer(gives_two_and_goes, takes_two)
-    with connect(there.url, max_backlog=30, **PROMPT) as nc, nc.stream(consumer().fetch(2)) as messages:
+    with (
+        connect(there.url, max_backlog=30, **PROMPT) as nc,
+        nc.stream(consumer().fetch(2)) as messages,
+    ):
         events = nc.events()
         got = [next(messages), next(messages)]
         nc.publish("bye")
@@ -450,7 +462,10 @@ def test_an_ack_beyond_the_backlog_waits_for_the_link(peer):
 
 def test_an_ack_that_has_no_room_is_an_error_in_the_end_and_the_message_is_open(peer):
     there = peer(gives_two_and_goes)
-    with connect(there.url, max_backlog=0, **PROMPT) as nc, nc.stream(consumer().fetch(2)) as messages:
+    with (
+        connect(there.url, max_backlog=0, **PROMPT) as nc,
+        nc.stream(consumer().fetch(2)) as messages,
+    ):
         events = nc.events()
         message, _ = [next(messages), next(messages)]
         nc.publish("bye")
@@ -513,7 +528,9 @@ def test_verbs_that_need_not_wait_look_at_the_socket_now_and_then(peer):
 
 
 def hangs_up(how, mark):
-    """A server that loses patience while its client computes, and its successor, who waits for a mark and says when it came."""
+    """A server that loses patience while its client computes, and its successor, who waits for a
+    mark and says when it came.
+    """
     entered, heard = threading.Event(), []
 
     def first(line):
@@ -546,7 +563,11 @@ def leaves(begin, entered):
 
 def unsent(events):
     """How many bytes were told to have been left unsaid, each time."""
-    return [each.detail for each in events if isinstance(each, Notice) and each.kind is NoticeKind.UNSENT]
+    return [
+        each.detail
+        for each in events
+        if isinstance(each, Notice) and each.kind is NoticeKind.UNSENT
+    ]
 
 
 def stale(line):
@@ -636,7 +657,10 @@ def test_an_ack_of_who_comes_back_is_not_lost_in_a_link_of_yesterday(peer, verb,
 
     heard = []
     there = peer(leaves(gives_two, entered), second)
-    with connect(there.url, linger=1e9, **PROMPT) as nc, nc.stream(consumer().consume(2)) as messages:
+    with (
+        connect(there.url, linger=1e9, **PROMPT) as nc,
+        nc.stream(consumer().consume(2)) as messages,
+    ):
         held, other = next(messages), next(messages)
         nc._pushed = nc._now()  # something was sent just now
         nc._look_at = nc._now() + 10.0
@@ -668,7 +692,9 @@ def test_a_close_says_what_was_held_back_for_a_link_of_yesterday(peer):
 
 
 @pytest.mark.parametrize(
-    ("verb", "scripts"), [(Client.reconnect, (quiet,)), (Client.drain, ())], ids=["reconnect", "drain"]
+    ("verb", "scripts"),
+    [(Client.reconnect, (quiet,)), (Client.drain, ())],
+    ids=["reconnect", "drain"],
 )
 def test_what_has_come_before_a_link_is_left_is_handed_out(peer, verb, scripts):
     def first(line):
@@ -704,7 +730,9 @@ def test_what_has_come_before_it_is_waited_for_needs_no_waiting(peer, monkeypatc
             patch.setattr(
                 SelectorTransport,
                 "wait",
-                lambda plug, patience: wait(plug, patience) if patience == 0.0 else pytest.fail("it sleeps"),
+                lambda plug, patience: (
+                    wait(plug, patience) if patience == 0.0 else pytest.fail("it sleeps")
+                ),
             )
 
             assert messages.next(5.0).payload == b"x"
@@ -874,7 +902,9 @@ def test_a_feed_that_is_closed_gives_back_what_an_exception_kept_from_the_caller
 
 
 @pytest.mark.parametrize("verb", ["next", "publish"])
-def test_an_interrupt_in_the_middle_of_a_step_cuts_the_connection_and_says_so(peer, verb, monkeypatch):
+def test_an_interrupt_in_the_middle_of_a_step_cuts_the_connection_and_says_so(
+    peer, verb, monkeypatch
+):
     there = peer(quiet)
 
     def interrupted(*_):

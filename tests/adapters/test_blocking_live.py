@@ -85,7 +85,14 @@ def test_a_message_can_be_settled_in_every_way(nats_server, name):
                     break
         info = work.info()
 
-        assert sorted(deliveries) == [(b"0", 1), (b"1", 1), (b"1", 2), (b"2", 1), (b"2", 2), (b"3", 1)]
+        assert sorted(deliveries) == [
+            (b"0", 1),
+            (b"1", 1),
+            (b"1", 2),
+            (b"2", 1),
+            (b"2", 2),
+            (b"3", 1),
+        ]
         assert info.ack_floor.stream_seq == 4
         assert info.num_ack_pending == 0
 
@@ -123,7 +130,9 @@ def test_a_window_gives_a_result_for_each_message_in_order(nats_server, name):
             window.drain()
             rest = list(window.results())
 
-        assert [(each.number, each.ack.seq) for each in (first, *rest)] == [(n, n) for n in range(1, 101)]
+        assert [(each.number, each.ack.seq) for each in (first, *rest)] == [
+            (n, n) for n in range(1, 101)
+        ]
         with pytest.raises(ConversationClosed):
             window.put((f"{name}.a", b"too late"))
 
@@ -195,7 +204,9 @@ def test_bad_input_is_one_typed_error_that_says_what_was_asked(nats_server, name
 # ---------------------------------------------------------------------------------------------- core NATS
 
 
-def test_requests_are_answered_through_a_queue_group_by_one_of_its_members(nats_server, name, eventually):
+def test_requests_are_answered_through_a_queue_group_by_one_of_its_members(
+    nats_server, name, eventually
+):
     ready = threading.Semaphore(0)
     served = []
 
@@ -281,7 +292,10 @@ def test_wrong_credentials_and_missing_permissions_are_typed(start_server):
     server = start_server(config=ACCOUNTS)
     with pytest.raises(AuthorizationFailed):
         connect(f"nats://joe:wrong@127.0.0.1:{server.port}").__enter__()
-    with connect(f"nats://joe:right@127.0.0.1:{server.port}") as nc, pytest.raises(JetStreamNotEnabled):
+    with (
+        connect(f"nats://joe:right@127.0.0.1:{server.port}") as nc,
+        pytest.raises(JetStreamNotEnabled),
+    ):
         nc.jetstream().account_info()
     with connect(f"nats://eve:right@127.0.0.1:{server.port}") as nc:
         with pytest.raises(PermissionViolation, match="forbidden"):

@@ -1,4 +1,6 @@
-"""Callbacks that nobody awaits: refused by every adapter before a message is acknowledged, a link dialled or a question asked."""
+"""Callbacks that nobody awaits: refused by every adapter before a message is acknowledged, a link
+dialled or a question asked.
+"""
 
 from __future__ import annotations
 
@@ -128,5 +130,8 @@ def test_who_is_told_of_progress_is_told_by_a_call():
     progress = Progress(deed="backup", stream="S", phase=Phase.BEGUN, number=1, of=1)
     with pytest.raises(InvalidConfig, match="as tell"):
         ProgressReporter(progress, waits)
-    with pytest.raises(InvalidConfig, match="nobody awaits"), ProgressReporter(progress, hidden(waits)):
+    with (
+        pytest.raises(InvalidConfig, match="nobody awaits"),
+        ProgressReporter(progress, hidden(waits)),
+    ):
         pass

@@ -1,7 +1,9 @@
-"""Every public coroutine of the clients with ``await`` is cancelled at its first wait, at its second, and so on, on every framework.
+"""Every public coroutine of the clients with ``await`` is cancelled at its first wait, at its
+second, and so on, on every framework.
 
-A story uses one of them. After each cut the client lives on and answers, nothing of the story is left open, and every message that
-the server had is either in the story's hands or comes again. `STORIES` names all coroutines that there are: one that is added without a story fails.
+A story uses one of them. After each cut the client lives on and answers, nothing of the story is
+left open, and every message that the server had is either in the story's hands or comes again.
+`STORIES` names all coroutines that there are: one that is added without a story fails.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ MOST = 400
 
 
 class Told:
-    """What a story can use, and where it notes what it holds: payloads of messages that were handed to it."""
+    """What a story can use, and where it notes what it holds: payloads of messages that were handed
+    to it.
+    """
 
     def __init__(self, nc, url):
         self.nc = nc
@@ -189,9 +193,18 @@ STORIES = {
         "Sink.results",
         "Sink.close",
     },
-    live: {"AsyncClient.__aenter__", "AsyncClient.__aexit__", "AsyncClient.drain", "AsyncClient.close"},
+    live: {
+        "AsyncClient.__aenter__",
+        "AsyncClient.__aexit__",
+        "AsyncClient.drain",
+        "AsyncClient.close",
+    },
 }
-WAYS = [(name, native) for name in FLAVOURS for native in ([False, True] if name == "asyncio" else [False])]
+WAYS = [
+    (name, native)
+    for name in FLAVOURS
+    for native in ([False, True] if name == "asyncio" else [False])
+]
 
 
 def nothing_open(nc):
@@ -199,7 +212,9 @@ def nothing_open(nc):
 
 
 async def cut_at_each_wait(rig, story):
-    """Tell the story again and again, cut one wait later each time, until it is over before it is cut."""
+    """Tell the story again and again, cut one wait later each time, until it is over before it is
+    cut.
+    """
     async with rig.connect() as nc:
         stream = await nc.jetstream().create_stream(name="S", subjects=["s.*"])
         await nc.jetstream().create_stream(name="OTHER", subjects=["other.*"])
@@ -220,7 +235,9 @@ async def cut_at_each_wait(rig, story):
                             await told.holds(await anext(rest)).ack()
                             await nc.flush()
             assert told.held >= sent, f"cut at wait {at}: {sent - told.held} were lost"
-            await settles(rig, partial(nothing_open, nc), f"cut at wait {at}: nothing of it is open any more")
+            await settles(
+                rig, partial(nothing_open, nc), f"cut at wait {at}: nothing of it is open any more"
+            )
             if over:
                 return at
     raise AssertionError("expected a story that ends")
@@ -260,7 +277,9 @@ async def next_of_ack_next(consumer):
         return await anext(messages)
 
 
-@pytest.mark.parametrize("take", [next_of_consumer, next_of_fetch, next_of_consume, next_of_ack_next])
+@pytest.mark.parametrize(
+    "take", [next_of_consumer, next_of_fetch, next_of_consume, next_of_ack_next]
+)
 @pytest.mark.parametrize(("name", "native"), WAYS)
 def test_a_message_that_a_cancelled_task_did_not_get_comes_again_at_once(name, native, take):
     """The consumer waits a minute for an ack, so only a nak brings the message back in time."""
@@ -317,7 +336,9 @@ def coroutines(kind):
 
 def test_every_coroutine_has_a_story():
     all_of_them = {
-        each for kind in (AsyncClient, Feed, Sink, Events, AsyncMessage) for each in coroutines(kind)
+        each
+        for kind in (AsyncClient, Feed, Sink, Events, AsyncMessage)
+        for each in coroutines(kind)
     }
     told = set().union(*STORIES.values())
 

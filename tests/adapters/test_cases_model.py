@@ -1,7 +1,8 @@
-"""Public cases that turn on what a server does with what it is asked: whole applications on the model server, in virtual time.
+"""Public cases that turn on what a server does with what it is asked: whole applications on the
+model server, in virtual time.
 
-The machines have tests of their own for each of them, with the frames that the case writes down. Here nothing is written down: the
-server answers.
+The machines have tests of their own for each of them, with the frames that the case writes down.
+Here nothing is written down: the server answers.
 """
 
 from __future__ import annotations

@@ -106,7 +106,9 @@ def test_a_watcher_hears_of_new_servers_and_its_exception_harms_nothing_n064(pee
 
 
 def test_a_write_that_got_stuck_does_not_stop_later_ones_n067(peer):
-    """The peer reads nothing until the client can write no more: behind that all frames arrive whole and in order."""
+    """The peer reads nothing until the client can write no more: behind that all frames arrive
+    whole and in order.
+    """
     payload = bytes(500_000)
     stuck = threading.Event()
     got = bytearray()
@@ -130,4 +132,6 @@ def test_a_write_that_got_stuck_does_not_stop_later_ones_n067(peer):
         nc.flush(timeout=20.0)
 
         assert (1, True) == (nc.stats.connects, nc.connected)
-    assert bytes(got) == (b"PUB a 500000\r\n" + payload + b"\r\n") * 20 + b"PUB end 0\r\n\r\nPING\r\n"
+    assert (
+        bytes(got) == (b"PUB a 500000\r\n" + payload + b"\r\n") * 20 + b"PUB end 0\r\n\r\nPING\r\n"
+    )

@@ -1,4 +1,6 @@
-"""Cases of consumers that strangers have reported of other clients, each with its number: on the core, and on a model server."""
+"""Cases of consumers that strangers have reported of other clients, each with its number: on the
+core, and on a model server.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Contexts of the nats CLI in their folder, under the environment, and as arguments of every adapter's connect."""
+"""Contexts of the nats CLI in their folder, under the environment, and as arguments of every
+adapter's connect.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,9 @@ def test_files_are_for_their_owner_alone_and_nothing_else_is_left(folder):
         mode(here / each) for each in ("context/x.json", "context.txt", "previous-context.txt")
     ]
     assert [0o700] * 2 == [mode(here), mode(here / "context")]
-    assert ["context", "context.txt", "previous-context.txt"] == sorted(each.name for each in here.iterdir())
+    assert ["context", "context.txt", "previous-context.txt"] == sorted(
+        each.name for each in here.iterdir()
+    )
     assert ["x.json"] == [each.name for each in (here / "context").iterdir()]
 
 
@@ -108,7 +112,9 @@ def test_a_save_that_fails_leaves_what_was_there(folder, monkeypatch):
         raise PermissionError("no")
 
     monkeypatch.setattr(contexts.Path, "replace", fail)
-    with pytest.raises(ContextUnavailable, match=r"expected to write .*x.json, it failed: PermissionError"):
+    with pytest.raises(
+        ContextUnavailable, match=r"expected to write .*x.json, it failed: PermissionError"
+    ):
         folder.save("x", NatsContext(url="b"))
 
     assert "a" == folder.load("x").settings.url
@@ -160,7 +166,9 @@ def test_no_name_leads_out_of_the_folder(folder, name):
     if name == ".":
         verbs = verbs[1:2]  # "..json" is a file like any other
     for verb in verbs:
-        with pytest.raises((InvalidContext, ContextUnavailable), match=r"expected a name|there is none"):
+        with pytest.raises(
+            (InvalidContext, ContextUnavailable), match=r"expected a name|there is none"
+        ):
             verb()
 
     assert not folder.folder.exists()
@@ -195,7 +203,9 @@ def test_what_is_not_there_is_said_by_its_path(folder):
 def test_what_cannot_be_read_is_said_by_its_path(folder):
     folder.save("x", NatsContext(), select=True)
     folder.path("x").write_text('{"password": cAnAry}')
-    with pytest.raises(InvalidContext, match=r"an object of JSON.*\(in the file .*x\.json\)") as caught:
+    with pytest.raises(
+        InvalidContext, match=r"an object of JSON.*\(in the file .*x\.json\)"
+    ) as caught:
         folder.selected()
     assert CANARY not in f"{caught.value!r} {caught.value.__context__!r}"
 
@@ -218,7 +228,9 @@ def test_an_edit_changes_what_it_names_and_keeps_the_rest(folder):
     edited = folder.edit("x", url="b", user=None, password="", token="t")
 
     assert (
-        NatsContext(url="b", token="t", unknown={"later": 1}) == edited.settings == folder.load("x").settings
+        NatsContext(url="b", token="t", unknown={"later": 1})
+        == edited.settings
+        == folder.load("x").settings
     )
     with pytest.raises(InvalidContext, match="expected members of a context, got domain, unknown"):
         folder.edit("x", domain="d", unknown={})
@@ -252,9 +264,13 @@ def test_the_selected_context_goes_only_if_it_is_the_last(folder):
 
 def test_the_folder_is_that_of_the_environment(tmp_path, monkeypatch):
     assert (
-        tmp_path / "x" / "nats" == Contexts.of({"XDG_CONFIG_HOME": str(tmp_path / "x"), "HOME": "/h"}).folder
+        tmp_path / "x" / "nats"
+        == Contexts.of({"XDG_CONFIG_HOME": str(tmp_path / "x"), "HOME": "/h"}).folder
     )
-    assert contexts.Path("/h/.config/nats") == Contexts.of({"XDG_CONFIG_HOME": "", "HOME": "/h"}).folder
+    assert (
+        contexts.Path("/h/.config/nats")
+        == Contexts.of({"XDG_CONFIG_HOME": "", "HOME": "/h"}).folder
+    )
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert tmp_path / "nats" == Contexts().folder
 
@@ -273,7 +289,10 @@ def test_the_selected_context_is_taken_and_a_named_one_before_it(folder, environ
     for name in ("a", "b", "c"):
         folder.save(name, NatsContext(url=f"nats://{name}"), select=name == "a")
 
-    assert ("a", "nats://a") == (context(environ=environ).name, context(environ=environ).settings.url)
+    assert ("a", "nats://a") == (
+        context(environ=environ).name,
+        context(environ=environ).settings.url,
+    )
     environ["NATS_CONTEXT"] = "b"
     assert "b" == context(environ=environ).name
     assert "c" == context("c", environ=environ).name
@@ -293,7 +312,10 @@ def test_a_name_may_be_a_file_anywhere(tmp_path, environ):
     path = tmp_path / "mine.json"
     path.write_text('{"url": "nats://m"}')
 
-    assert ("mine", "nats://m") == (context(str(path), environ=environ).name, Context.read(path).settings.url)
+    assert ("mine", "nats://m") == (
+        context(str(path), environ=environ).name,
+        Context.read(path).settings.url,
+    )
     with pytest.raises(InvalidContext, match="expected a name"):
         context(str(tmp_path / "other.json"), environ=environ)
 
@@ -416,7 +438,10 @@ def test_each_kind_of_credentials_becomes_what_connect_takes(environ, tmp_path):
     environ |= {"WORD": CANARY, "CREDS": creds(), "SEED": USER.reveal()}
     cases = [
         ({"user": "u", "password": CANARY}, Auth(user="u", password=CANARY)),
-        ({"user": "u", "password": "env://WORD", "token": "t"}, Auth(user="u", password=CANARY, token="t")),
+        (
+            {"user": "u", "password": "env://WORD", "token": "t"},
+            Auth(user="u", password=CANARY, token="t"),
+        ),
         ({"user": "u"}, Auth(user="u")),
         ({"token": CANARY}, Auth(token=CANARY)),
         ({"token": data(CANARY)}, Auth(token=CANARY)),
@@ -443,7 +468,8 @@ def test_each_kind_of_credentials_becomes_what_connect_takes(environ, tmp_path):
 
 def test_a_proxy_becomes_what_connect_takes(environ):
     assert (
-        SocksProxy("p", 1080, "u", CANARY) == options(environ, socks_proxy=f"socks5://u:{CANARY}@p")["proxy"]
+        SocksProxy("p", 1080, "u", CANARY)
+        == options(environ, socks_proxy=f"socks5://u:{CANARY}@p")["proxy"]
     )
 
 
@@ -458,7 +484,11 @@ def test_a_token_goes_along_with_creds(environ):
 WRONG = {
     "proxy": ({"socks_proxy": f"http://u:{CANARY}@p"}, InvalidConfig, "socks5://host:port"),
     "store": ({"windows_cert_store": "user"}, InvalidContext, "without windows_cert_store"),
-    "both": ({"jetstream_domain": "a", "jetstream_api_prefix": "b"}, InvalidConfig, "a domain or a prefix"),
+    "both": (
+        {"jetstream_domain": "a", "jetstream_api_prefix": "b"},
+        InvalidConfig,
+        "a domain or a prefix",
+    ),
     "domain": ({"jetstream_domain": "a.*"}, InvalidSubject, "domain"),
     "url": ({"url": f"nats://u:{CANARY}@h:x"}, InvalidConfig, "port"),
     "op": ({"creds": "op://vault/x"}, ContextUnavailable, "no op:// as creds"),
@@ -469,7 +499,11 @@ WRONG = {
     "file": ({"token": "file:///not/there"}, ContextUnavailable, "FileNotFoundError"),
     "no comma": ({"token": f"data:;base64{CANARY}"}, InvalidContext, "data:;base64,... as token"),
     "no base64": ({"token": f"data:,{CANARY}"}, InvalidContext, "data:;base64,... as token"),
-    "bad base64": ({"token": f"data:;base64,{CANARY}!"}, InvalidContext, "data:;base64,... as token"),
+    "bad base64": (
+        {"token": f"data:;base64,{CANARY}!"},
+        InvalidContext,
+        "data:;base64,... as token",
+    ),
     "no text": ({"token": "data:;base64,/w=="}, InvalidCredentials, "token of a context in UTF-8"),
     "damaged": ({"creds": data(CANARY)}, InvalidCredentials, "one block"),
     "seed": ({"nkey": data(CANARY)}, InvalidCredentials, "seed"),
@@ -500,7 +534,9 @@ def test_a_file_that_is_too_large_is_another_file(environ, tmp_path):
 
 
 def test_a_context_is_as_silent_as_what_it_says(environ):
-    found = Context(name="x", settings=NatsContext(password=CANARY, user="u"), environ={"SECRET": CANARY})
+    found = Context(
+        name="x", settings=NatsContext(password=CANARY, user="u"), environ={"SECRET": CANARY}
+    )
 
     assert CANARY not in repr(found)
     with pytest.raises(JsprotoError, match="expected no secret to be pickled"):
@@ -519,7 +555,9 @@ BOTH = (Server.parse("nats://a:1"), Server.parse("nats://b:2"))
 def test_nsc_says_where_and_as_whom(environ, program, tmp_path):
     program(f"echo \"$@\" >> {tmp_path}/asked; echo '{PROFILE}'")
     for members in ({"nsc": "nsc://o/a/u"}, {"nsc": "o/a/u"}, {"creds": "nsc://o/a/u"}):
-        assert {"servers": BOTH, "credentials": CredsFile("/c.creds")} == options(environ, **members)
+        assert {"servers": BOTH, "credentials": CredsFile("/c.creds")} == options(
+            environ, **members
+        )
 
     assert ["generate profile nsc://o/a/u"] * 3 == (tmp_path / "asked").read_text().splitlines()
 
@@ -580,11 +618,17 @@ def test_nsc_is_not_waited_for_without_end(environ, program, monkeypatch):
 
 @pytest.mark.live
 def test_a_saved_context_connects_every_adapter(use, start_server, folder, environ):
-    server = start_server(config="authorization { user: joe, password: secret }\njetstream { domain: hub }")
+    server = start_server(
+        config="authorization { user: joe, password: secret }\njetstream { domain: hub }"
+    )
     folder.save(
         "x",
         NatsContext(
-            url=server.url, user="joe", password="secret", jetstream_domain="hub", inbox_prefix="_MINE.joe"
+            url=server.url,
+            user="joe",
+            password="secret",
+            jetstream_domain="hub",
+            inbox_prefix="_MINE.joe",
         ),
         select=True,
     )
@@ -621,7 +665,9 @@ def test_creds_nkeys_and_tls_of_a_context_connect(start_server, environ, tmp_pat
     mine.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
     (tmp_path / "me.creds").write_text(creds())
     secured = start_server(config=server_config())
-    program(f"echo '{json.dumps({'user_creds': '~/me.creds', 'operator': {'service': secured.url}})}'")
+    program(
+        f"echo '{json.dumps({'user_creds': '~/me.creds', 'operator': {'service': secured.url}})}'"
+    )
     known = start_server(config=f"authorization {{ users: [ {{ nkey: {public(USER)} }} ] }}")
     (tmp_path / "me.nk").write_text(USER.reveal())
     first = start_server(

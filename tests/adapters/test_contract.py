@@ -21,7 +21,9 @@ from tests.adapters.table import ADAPTERS
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_the_contract(adapter, clause):
     module, backend = ADAPTERS[adapter]
-    check_driver(importlib.import_module(f"jsproto_io.{module}").connect, backend=backend, only=clause.name)
+    check_driver(
+        importlib.import_module(f"jsproto_io.{module}").connect, backend=backend, only=clause.name
+    )
 
 
 def test_clauses_can_be_told_apart_by_name():
@@ -136,4 +138,6 @@ def test_an_adapter_that_waits_is_not_blocking(monkeypatch):
 def test_a_check_that_does_not_end_is_ended(monkeypatch):
     monkeypatch.setattr("jsproto_io.testing._PATIENCE", 0.1)
     monkeypatch.setattr(on_blocking.Client, "__enter__", lambda _: threading.Event().wait())
-    broken("not done", only="a client is connected", connect=on_blocking.connect, backend="blocking")
+    broken(
+        "not done", only="a client is connected", connect=on_blocking.connect, backend="blocking"
+    )

@@ -61,7 +61,9 @@ def test_the_adapter_of_the_documentation_keeps_it_too(plain):
 
 
 def test_clauses_that_take_a_model_say_so():
-    assert ["a ping is answered while somebody waits"] == [clause.name for clause in CONTRACT if clause.model]
+    assert ["a ping is answered while somebody waits"] == [
+        clause.name for clause in CONTRACT if clause.model
+    ]
 
 
 def test_what_takes_a_model_is_not_asked_of_a_real_server(plain):
@@ -82,12 +84,16 @@ def test_an_adapter_that_breaks_the_contract_is_found_on_a_real_server(plain, mo
     monkeypatch.setattr(blocking.Client, "publish", twice)
     monkeypatch.setattr("jsproto_io._testing.harness.SLACK", 0.2)
     with pytest.raises(PromiseBroken, match="all 90"):
-        check_driver(blocking.connect, backend="blocking", only="what was published", server=plain.url)
+        check_driver(
+            blocking.connect, backend="blocking", only="what was published", server=plain.url
+        )
 
 
 def test_a_server_that_is_not_there_is_not_the_fault_of_the_adapter(nobody):
     with pytest.raises(ConnectFailed) as caught:
-        check_driver(blocking.connect, backend="blocking", only="a client is connected", server=nobody)
+        check_driver(
+            blocking.connect, backend="blocking", only="a client is connected", server=nobody
+        )
 
     assert isinstance(caught.value, JsprotoError)
     assert not isinstance(caught.value, PromiseBroken)

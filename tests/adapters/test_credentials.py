@@ -1,4 +1,6 @@
-"""Creds, nkeys and signers in every adapter: against nats-server, and against a peer that counts what it is shown."""
+"""Creds, nkeys and signers in every adapter: against nats-server, and against a peer that counts
+what it is shown.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def test_an_nkey_is_enough_for_a_server_that_knows_it(use, start_server, tmp_pat
     sources = [NkeySeed(USER.reveal()), NkeySeed(USER), NkeyFile(file)]
 
     for source in sources:
-        took, _, again = use(server.url, flush, lambda nc: nc.reconnect(), flush, credentials=source)
+        took, _, again = use(
+            server.url, flush, lambda nc: nc.reconnect(), flush, credentials=source
+        )
 
         assert took > 0.0
         assert again > 0.0
@@ -87,7 +91,9 @@ def test_the_creds_of_a_user_let_him_in_and_again_after_a_lost_link(use, start_s
     server = start_server(config=server_config())
     path.write_text(creds())
     for source in (CredsFile(path), CredsFile(str(path)), Creds(creds()), Creds(creds().encode())):
-        took, _, again = use(server.url, flush, lambda nc: nc.reconnect(), flush, credentials=source)
+        took, _, again = use(
+            server.url, flush, lambda nc: nc.reconnect(), flush, credentials=source
+        )
 
         assert took > 0.0
         assert again > 0.0
@@ -169,7 +175,9 @@ def test_a_signature_of_another_key_or_another_nonce_is_refused(use, start_serve
 
 @pytest.mark.live
 def test_creds_that_run_out_are_read_again_B164(use, start_server, path):
-    """The server puts the client out; in the file there is a new JWT by then, and everything goes on."""
+    """The server puts the client out; in the file there is a new JWT by then, and everything goes
+    on.
+    """
     server = start_server(config=server_config())
     path.write_text(creds(exp=int(time.time()) + 2))
     events = []
@@ -204,7 +212,9 @@ def test_creds_that_run_out_are_read_again_B164(use, start_server, path):
 
 @pytest.mark.live
 def test_a_server_that_refuses_twice_in_a_row_is_left_alone(start_server, path):
-    """The link is lost, the file holds what does not count any more: two refusals, then the end, whatever else is allowed."""
+    """The link is lost, the file holds what does not count any more: two refusals, then the end,
+    whatever else is allowed.
+    """
     server = start_server(config=server_config())
     path.write_text(creds())
     reads = []
@@ -214,7 +224,9 @@ def test_a_server_that_refuses_twice_in_a_row_is_left_alone(start_server, path):
             reads.append(nonce)
             return CredsFile(path)(server, nonce)
 
-    with connect(server.url, credentials=Counting(), reconnect_wait=0.01, reconnect_jitter=0.0) as nc:
+    with connect(
+        server.url, credentials=Counting(), reconnect_wait=0.01, reconnect_jitter=0.0
+    ) as nc:
         events = nc.events()
         path.write_text(creds(exp=int(time.time()) - 1))
         nc.reconnect()
@@ -303,7 +315,11 @@ def test_a_file_is_found_in_the_home_of_its_owner(path, monkeypatch):
 @pytest.mark.parametrize(
     "case",
     [
-        (CredsFile, creds(key=OTHER), f"expected the seed of {public(USER)}, .*got that of {public(OTHER)}"),
+        (
+            CredsFile,
+            creds(key=OTHER),
+            f"expected the seed of {public(USER)}, .*got that of {public(OTHER)}",
+        ),
         (CredsFile, creds()[:-200], "creds file"),
         (CredsFile, creds() + " " * 2**20, "at most 1048576 bytes"),
         (CredsFile, USER.reveal(), "one block with a JWT"),
@@ -370,7 +386,9 @@ def test_a_file_that_is_gone_for_a_while_is_waited_for(peer, path):
 def test_an_answer_that_is_no_auth_is_refused_and_not_shown(peer, use, answer):
     there = peer(waiting)
 
-    with pytest.raises(InvalidCredentials, match=f"expected an Auth .*got {type(answer).__name__}") as caught:
+    with pytest.raises(
+        InvalidCredentials, match=f"expected an Auth .*got {type(answer).__name__}"
+    ) as caught:
         use(there.url, credentials=lambda server, nonce: answer)
 
     assert "SUsecret" not in str(caught.value)
@@ -416,7 +434,8 @@ def test_signatures_are_those_of_another_implementation():
     pair = KeyPair(Seed(KeyKind.USER, raw))
 
     assert pair.public == PublicKey(
-        KeyKind.USER, bytes.fromhex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c")
+        KeyKind.USER,
+        bytes.fromhex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c"),
     )
     assert pair.sign(b"\x72").hex() == (
         "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
@@ -434,7 +453,9 @@ def test_cryptography_will_do_in_its_place():
         "print(source.public, source(Server(host='h'), 'nonce').signature.hex())\n"
     )
     where = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=where, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=where, check=True
+    )
     ours = NkeySeed(USER)
 
     assert done.stdout.split() == [str(ours.public), ours(SERVER, "nonce").signature.hex()]
@@ -461,7 +482,9 @@ def test_without_pynacl_everything_else_can_be_imported():
         "except Exception as error: print(error)\n"
     )
     where = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=where, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=where, check=True
+    )
 
     assert done.stdout.endswith("neither is installed: install nats-jsproto[nkeys]\n")
 
@@ -469,7 +492,9 @@ def test_without_pynacl_everything_else_can_be_imported():
 def test_connecting_does_not_load_pynacl():
     code = "import sys, jsproto_io.blocking, jsproto_io.asyncio; print({'nacl', 'cryptography'} & set(sys.modules))"
     where = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=where, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=where, check=True
+    )
 
     assert done.stdout == "set()\n"
 

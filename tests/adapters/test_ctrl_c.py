@@ -1,4 +1,6 @@
-"""Ctrl-C ends a program on any adapter: the client is closed, the server sees it go, no thread is left and nothing is printed by us."""
+"""Ctrl-C ends a program on any adapter: the client is closed, the server sees it go, no thread is
+left and nothing is printed by us.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def program(name: str) -> str:
 def test_ctrl_c_ends_the_program_and_closes_the_client(name):
     with ModelServer() as hosted:
         command = [sys.executable, "-c", program(name), hosted.url]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as child:
             assert child.stdout.readline() == "ready\n", child.stderr.read()
             child.send_signal(signal.SIGINT)
             said, complained = child.communicate(timeout=30)

@@ -1,4 +1,6 @@
-"""Names with several addresses, and resolvers that say nothing: every adapter tries what there is, within its deadline."""
+"""Names with several addresses, and resolvers that say nothing: every adapter tries what there is,
+within its deadline.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,8 @@ def test_a_name_all_of_whose_addresses_refuse_says_so(use, nobody, names):
 
 def test_many_addresses_leave_the_last_half_of_the_time():
     many, few = (
-        HappyEyeballs("a", [place("a", 1)] * number, randomize=False, within=2.0) for number in (10, 2)
+        HappyEyeballs("a", [place("a", 1)] * number, randomize=False, within=2.0)
+        for number in (10, 2)
     )
 
     assert (many.moment, few.moment) == (0.1, MOMENT)
@@ -162,7 +165,10 @@ def test_a_blocking_client_comes_out_of_a_lookup_by_an_interrupt(silence, monkey
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SelectorTransport, "wait", interrupted)
-    with pytest.raises(KeyboardInterrupt), connect("nats://dns.silent:4222", connect_timeout=PATIENCE):
+    with (
+        pytest.raises(KeyboardInterrupt),
+        connect("nats://dns.silent:4222", connect_timeout=PATIENCE),
+    ):
         pass
 
 

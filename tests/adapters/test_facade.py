@@ -18,7 +18,15 @@ from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.events.advisories import MessageFate
 from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto.jetstream.context import Consumer, JetStream, Meta, NextMessage, StoredMessages, Stream, System
+from jsproto.jetstream.context import (
+    Consumer,
+    JetStream,
+    Meta,
+    NextMessage,
+    StoredMessages,
+    Stream,
+    System,
+)
 from jsproto.jetstream.ordered.consumer import OrderedConsumer
 from jsproto.jetstream.publish.batch import BatchPublish, WholeBatch
 from jsproto.jetstream.publish.fast_ingest import FastIngest
@@ -63,7 +71,9 @@ def test_the_generator_says_whether_they_are_fresh_and_writes_what_is_not(tmp_pa
 
 @pytest.mark.parametrize(("colour", "module"), COLOURS)
 @pytest.mark.parametrize("pure", [JetStream, Meta, System, Stream, StoredMessages, Consumer])
-def test_every_public_name_of_the_facade_is_there_with_its_signature_and_docstring(colour, module, pure):
+def test_every_public_name_of_the_facade_is_there_with_its_signature_and_docstring(
+    colour, module, pure
+):
     friendly = getattr(module, colour.name + pure.__name__)
     names = [name for name in vars(pure) if not name.startswith("_") and name != "api"]
 
@@ -101,7 +111,9 @@ class AsyncVerbs(Verbs):
         return super().run(conversation)
 
 
-def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, object], str, type[object]]]:
+def calls() -> Iterator[
+    tuple[type[object], str, tuple[object, ...], dict[str, object], str, type[object]]
+]:
     """Every method with arguments that will do, the verb that it must use, and on what."""
     config = {"name": "S"}
     yield JetStream, "publish", ("s.a", b"x"), {"msg_id": "1"}, "run", Procedure
@@ -116,8 +128,22 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield Stream, "batch", (), {"eob": True}, "sink", BatchPublish
     yield Stream, "ingest", (), {"gaps": "ok"}, "sink", FastIngest
     yield JetStream, "publish_window", (), {"max_pending": 3}, "sink", PublishWindow
-    yield JetStream, "dead_letter", (MessageFate(stream="S", stream_seq=1), "dead"), {}, "run", Procedure
-    yield JetStream, "restore", (Origin({"config": {"name": "S"}, "state": {}}),), {}, "sink", Restore
+    yield (
+        JetStream,
+        "dead_letter",
+        (MessageFate(stream="S", stream_seq=1), "dead"),
+        {},
+        "run",
+        Procedure,
+    )
+    yield (
+        JetStream,
+        "restore",
+        (Origin({"config": {"name": "S"}, "state": {}}),),
+        {},
+        "sink",
+        Restore,
+    )
     yield Stream, "snapshot", (), {"consumers": False}, "stream", Snapshot
     yield JetStream, "confirm", ("message",), {}, "run", Procedure
     yield JetStream, "account_info", (), {}, "run", Procedure
@@ -131,7 +157,14 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield JetStream, "inventory", (), {"consumers": False}, "run", Procedure
     yield JetStream, "subscribe", ("s.a",), {"ack_policy": "none"}, "stream", PushSubscription
     yield JetStream, "pull_subscribe", ("s.a",), {"durable_name": "C"}, "run", Procedure
-    yield JetStream, "ordered_consumer", ("S",), {"deliver_policy": "new"}, "stream", OrderedConsumer
+    yield (
+        JetStream,
+        "ordered_consumer",
+        ("S",),
+        {"deliver_policy": "new"},
+        "stream",
+        OrderedConsumer,
+    )
     yield JetStream, "stream_by_subject", ("s.a",), {}, "run", Procedure
     yield JetStream, "stream_drift", (), config, "run", Procedure
     yield Meta, "step_down", (), {}, "run", Procedure
@@ -208,7 +241,9 @@ MADE = {
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-@pytest.mark.parametrize("call", list(calls()), ids=[f"{each[0].__name__}.{each[1]}" for each in calls()])
+@pytest.mark.parametrize(
+    "call", list(calls()), ids=[f"{each[0].__name__}.{each[1]}" for each in calls()]
+)
 def test_a_method_puts_its_verb_around_the_description(is_async, call):
     pure, name, args, kwargs, verb, kind = call
     made = MADE.get(name)
@@ -216,7 +251,11 @@ def test_a_method_puts_its_verb_around_the_description(is_async, call):
         made = MADE["create_stream" if pure is Stream else "create_consumer"]
     verbs = AsyncVerbs(made) if is_async else Verbs(made)
     module = facade_async if is_async else facade_sync
-    js = module.AsyncJetStream(verbs, JetStream()) if is_async else module.SyncJetStream(verbs, JetStream())
+    js = (
+        module.AsyncJetStream(verbs, JetStream())
+        if is_async
+        else module.SyncJetStream(verbs, JetStream())
+    )
     stream = js.stream("S")
     on = {
         JetStream: js,
@@ -261,10 +300,14 @@ def test_no_handle_completes_a_verb_of_what_servers_do_no_more():
 def test_handles_lead_up_and_down_and_show_what_they_know(module):
     prefix = "Async" if module is facade_async else "Sync"
     info = ConsumerInfo(stream_name="S", name="C")
-    pure = Stream(js=JetStream(domain="hub"), name="S", cached=StreamInfo(config=StreamConfig(name="S")))
+    pure = Stream(
+        js=JetStream(domain="hub"), name="S", cached=StreamInfo(config=StreamConfig(name="S"))
+    )
     verbs = Verbs()
     stream = getattr(module, f"{prefix}Stream")(verbs, pure)
-    consumer = getattr(module, f"{prefix}Consumer")(verbs, Consumer(stream=pure, name="C", cached=info))
+    consumer = getattr(module, f"{prefix}Consumer")(
+        verbs, Consumer(stream=pure, name="C", cached=info)
+    )
     js = consumer.stream.js
 
     assert (js.domain, js.prefix, js.timeout) == ("hub", None, 5.0)
@@ -292,7 +335,9 @@ def test_options_by_name_are_those_of_the_core_and_six_of_the_adapters():
     assert named.pop("proxy") == "str | Tunnel"
     assert named.pop("reconnect_waits") == "Iterable[float | timedelta]"
     del ours["reconnect_waits"]
-    assert {name: kind.replace("float | timedelta", "float") for name, kind in named.items()} == ours
+    assert {
+        name: kind.replace("float | timedelta", "float") for name, kind in named.items()
+    } == ours
     assert {name for name, kind in ours.items() if kind == "float"} == {
         name for name, kind in named.items() if kind == "float | timedelta"
     }
@@ -305,19 +350,30 @@ def test_connect_names_every_error_that_connecting_raises(adapter):
         "ConnectionClosed",
         "StaleConnection",
     }
-    others = {"InvalidConfig", "AuthorizationFailed", "CredentialsUnavailable", "InvalidCredentials"}
+    others = {
+        "InvalidConfig",
+        "AuthorizationFailed",
+        "CredentialsUnavailable",
+        "InvalidCredentials",
+    }
     others |= {"RemoteProtocolError", "ServerError", "ConversationClosed"}
     said = importlib.import_module(f"jsproto_io.{adapter}").connect.__doc__.partition("Raises:")[2]
 
     assert [
-        name for name in sorted(links | others) if f"`{name}`" not in said and f"{name}:" not in said
+        name
+        for name in sorted(links | others)
+        if f"`{name}`" not in said and f"{name}:" not in said
     ] == []
 
 
 @pytest.mark.parametrize("adapter", ["asyncio", "trio", "anyio", "blocking"])
 def test_an_adapter_is_short(adapter):
-    """What a framework needs of its own stays under 300 lines; what grows beyond that is shared or has a file of its own."""
-    assert len(inspect.getsource(importlib.import_module(f"jsproto_io.{adapter}")).splitlines()) < 300
+    """What a framework needs of its own stays under 300 lines; what grows beyond that is shared or
+    has a file of its own.
+    """
+    assert (
+        len(inspect.getsource(importlib.import_module(f"jsproto_io.{adapter}")).splitlines()) < 300
+    )
 
 
 def test_options_are_made_of_servers_and_names():

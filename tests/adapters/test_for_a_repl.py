@@ -1,4 +1,6 @@
-"""What a user at a prompt needs: keywords that complete, text as payload, a client without ``with``, an answer in one word."""
+"""What a user at a prompt needs: keywords that complete, text as payload, a client without
+``with``, an answer in one word.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def test_no_verb_hides_its_keywords(handle):
         name
         for name, verb in vars(handle).items()
         if inspect.isfunction(verb)
-        and any(each.kind is each.VAR_KEYWORD for each in inspect.signature(verb).parameters.values())
+        and any(
+            each.kind is each.VAR_KEYWORD for each in inspect.signature(verb).parameters.values()
+        )
     ]
 
     assert hidden == []

@@ -1,4 +1,6 @@
-"""Under gevent the blocking client lets other greenlets run while it waits, for the resolver too; where gevent is not installed there is nothing to see."""
+"""Under gevent the blocking client lets other greenlets run while it waits, for the resolver too;
+where gevent is not installed there is nothing to see.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Peers that announce more than they may, ask without reading the answers, or break while much is written: what that costs each adapter.
+"""Peers that announce more than they may, ask without reading the answers, or break while much is
+written: what that costs each adapter.
 
 Bounds are counted in bytes that the client holds, and in messages that are lost and named.
 """
@@ -33,7 +34,9 @@ def held(nc):
 
 
 def by(verb):
-    """A coroutine function of the client and a ``turn``, for each kind of client: a blocking one runs to the end at its first step."""
+    """A coroutine function of the client and a ``turn``, for each kind of client: a blocking one
+    runs to the end at its first step.
+    """
 
     def told(nc):
         awaits = hasattr(nc, "__aenter__")
@@ -230,7 +233,9 @@ def test_what_is_published_into_a_broken_link_goes_out_on_the_next_or_is_told(us
         return told
 
     [told] = use(there.url, by(story), max_reconnects=None)
-    unsent = [each.detail for each in told if isinstance(each, Notice) and each.kind is NoticeKind.UNSENT]
+    unsent = [
+        each.detail for each in told if isinstance(each, Notice) and each.kind is NoticeKind.UNSENT
+    ]
     missing = many - arrived[0].count(b"PUB a 4\r\n")
     size = len(b"PUB a 4\r\n0000\r\n")
 

@@ -1,4 +1,6 @@
-"""A custom inbox prefix is honoured on every path: the account may subscribe to nothing else, and nothing is refused."""
+"""A custom inbox prefix is honoured on every path: the account may subscribe to nothing else, and
+nothing is refused.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ def test_every_path_stays_below_the_prefix(start_server):
                 assert question.reply.startswith("_I.me.")
     told += list(events)
 
-    assert [] == [each for each in told if isinstance(each, Notice) and each.kind is NoticeKind.SERVER_ERROR]
+    assert [] == [
+        each for each in told if isinstance(each, Notice) and each.kind is NoticeKind.SERVER_ERROR
+    ]
 
 
 def test_without_the_prefix_the_account_could_not_do_it(start_server):

@@ -25,10 +25,15 @@ def test_jetstream_is_that_of_the_options_on_every_adapter(use):
         )
         plain = use(hosted.url, as_told(), as_told(timeout=1.0))
 
-    assert [("hub", None, 2.0), ("hub", None, 0.5), ("leaf", None, 2.0), (None, "acc.API", 1.0)] == [
-        (js.domain, js.prefix, js.timeout) for js in given
+    assert [
+        ("hub", None, 2.0),
+        ("hub", None, 0.5),
+        ("leaf", None, 2.0),
+        (None, "acc.API", 1.0),
+    ] == [(js.domain, js.prefix, js.timeout) for js in given]
+    assert [(None, None, 5.0), (None, None, 1.0)] == [
+        (js.domain, js.prefix, js.timeout) for js in plain
     ]
-    assert [(None, None, 5.0), (None, None, 1.0)] == [(js.domain, js.prefix, js.timeout) for js in plain]
 
 
 def test_a_request_goes_to_the_domain_of_the_options():

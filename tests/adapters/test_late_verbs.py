@@ -1,4 +1,6 @@
-"""A client that the server has locked out: each verb that comes too late says why, on every adapter."""
+"""A client that the server has locked out: each verb that comes too late says why, on every
+adapter.
+"""
 
 from __future__ import annotations
 

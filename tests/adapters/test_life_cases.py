@@ -1,4 +1,6 @@
-"""Public cases about the life of a client with ``await``: cancelled tasks, errors that nobody asked for, lists that are cut."""
+"""Public cases about the life of a client with ``await``: cancelled tasks, errors that nobody asked
+for, lists that are cut.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from jsproto_io.asyncio import connect
 from jsproto_io.memory import MemoryServer
 from jsproto_io.testing import ModelServer
 
-PROMPT = {"close_timeout": 0.5, "drain_timeout": 0.5, "reconnect_wait": 0.01, "reconnect_jitter": 0.0}
+PROMPT = {
+    "close_timeout": 0.5,
+    "drain_timeout": 0.5,
+    "reconnect_wait": 0.01,
+    "reconnect_jitter": 0.0,
+}
 LOOPS = {"asyncio": asyncio.new_event_loop}
 with contextlib.suppress(ImportError):
     LOOPS["uvloop"] = importlib.import_module("uvloop").new_event_loop
@@ -50,7 +57,9 @@ def test_no_error_is_reported_that_nobody_asked_for_n098():
     server = MemoryServer()
 
     async def story():
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: reported.append(context)
+        )
         nc = await connect(max_reconnects=1, **PROMPT)
         js = nc.jetstream()
         stream = await js.create_stream(name="S", subjects=["S.*"])
@@ -87,7 +96,9 @@ def test_a_refused_login_reports_nothing_else_n098(start_server):
     reported = []
 
     async def story():
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: reported.append(context)
+        )
         with pytest.raises(AuthorizationFailed):
             await connect(server.url.replace("//", "//a:wrong@"), **PROMPT)
         gc.collect()
@@ -102,7 +113,9 @@ def test_a_refused_login_reports_nothing_else_n098(start_server):
 def test_a_list_that_was_cut_is_never_given_as_a_whole_one_n100(trouble):
     server = MemoryServer()
     for number in range(600):
-        server.request(f"STREAM.CREATE.S{number}", {"name": f"S{number}", "subjects": [f"s.{number}"]})
+        server.request(
+            f"STREAM.CREATE.S{number}", {"name": f"S{number}", "subjects": [f"s.{number}"]}
+        )
 
     async def story():
         async with connect(**PROMPT) as nc:

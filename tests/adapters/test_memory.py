@@ -1,4 +1,6 @@
-"""Applications on a model server in memory: each adapter as it is, half a minute in no time, and whatever may break."""
+"""Applications on a model server in memory: each adapter as it is, half a minute in no time, and
+whatever may break.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,9 @@ def test_a_put_does_not_wait_for_a_link_for_longer_than_was_said(flavour, server
                 server.kill()
                 with pytest.raises(ConnectionLost):
                     await nc.flush()
-                with pytest.raises(WindowFull, match="0 messages of 0 bytes under way and no link for 2"):
+                with pytest.raises(
+                    WindowFull, match="0 messages of 0 bytes under way and no link for 2"
+                ):
                     await window.put(("ORDERS.a", b""))
 
     server.run(story, backend=flavour.backend)
@@ -353,13 +357,17 @@ def test_without_await_messages_are_consumed_and_acknowledged(server):
 
 @pytest.mark.parametrize("stall_wait", [2.0, 0.0])
 @pytest.mark.parametrize("pump", [False, True])
-def test_without_await_a_put_does_not_wait_for_room_for_longer_than_was_said(server, pump, stall_wait):
+def test_without_await_a_put_does_not_wait_for_room_for_longer_than_was_said(
+    server, pump, stall_wait
+):
     with server, blocking.connect(ELSEWHERE, pump=pump) as nc:
         js = nc.jetstream()
         js.create_stream(name="SILENT", subjects=["silent"], no_ack=True)
         begun, told = server.clock.now, []
         try:
-            with js.publish_window(max_pending=2, ack_timeout=60.0, stall_wait=stall_wait) as window:
+            with js.publish_window(
+                max_pending=2, ack_timeout=60.0, stall_wait=stall_wait
+            ) as window:
                 for each in range(3):
                     window.put(("silent", b"%d" % each))
         except WindowFull as full:

@@ -1,7 +1,9 @@
-"""While a model server is active, no client opens a real socket: a real server on the default port stays untouched.
+"""While a model server is active, no client opens a real socket: a real server on the default port
+stays untouched.
 
-Each test file below is a project of its own, with the plugins that its author may have, and a real listener where a
-client would go by default. A test either works in the model's time or is refused with a typed error.
+Each test file below is a project of its own, with the plugins that its author may have, and a real
+listener where a client would go by default. A test either works in the model's time or is refused
+with a typed error.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ CONFTEST = """
 pytest_plugins = ["jsproto_io.pytest_plugin"]
 """
 
-#: Coroutine tests with the fixtures: they work, whichever plugin is there and whatever mark they have.
+#: Coroutine tests with the fixtures: they work, whichever plugin is there and whatever mark they
+#: have.
 WITH_FIXTURES = """
 import os
 import pytest
@@ -149,7 +152,8 @@ class TestCase(unittest.IsolatedAsyncioTestCase):
             await application(on_asyncio.connect)
 """
 
-#: Coroutine tests of pytest-asyncio that enter a model server themselves, and fixtures that connect: refused.
+#: Coroutine tests of pytest-asyncio that enter a model server themselves, and fixtures that
+#: connect: refused.
 ASYNCIO_ITSELF = """
 import os
 import pytest

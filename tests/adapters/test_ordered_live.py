@@ -1,4 +1,6 @@
-"""Ordered consumers on real servers: deleted from the side, killed, restarted, and nothing is missed, repeated or left behind."""
+"""Ordered consumers on real servers: deleted from the side, killed, restarted, and nothing is
+missed, repeated or left behind.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.errors import InvalidConfiguration, StreamNotFound
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.delivery.message import JsMessage
-from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedNotice, OrderedOptions, SourceKind
+from jsproto.jetstream.ordered.consumer import (
+    OrderedConsumer,
+    OrderedNotice,
+    OrderedOptions,
+    SourceKind,
+)
 from jsproto.jetstream.ordered.view import Messages, View
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto_io.blocking import Client, connect
@@ -83,8 +90,8 @@ def delete_all(stream) -> int:
 def left(nc: Client, stream) -> tuple[str, ...]:
     """Consumers that the stream keeps, though ``nc`` went on for a while.
 
-    Servers from 2.11 work off the calls of one client beside each other: a list, and a PONG, can come before a deletion that was
-    asked for first is done.
+    Servers from 2.11 work off the calls of one client beside each other: a list, and a PONG, can
+    come before a deletion that was asked for first is done.
     """
     end = time.monotonic() + 10.0
     while (names := patient(stream.consumer_names)) and time.monotonic() < end:
@@ -99,7 +106,9 @@ def test_every_message_once_in_order_through_deletions_and_kills(start_server, v
     with within(100), connect(server.url, **QUICK) as nc, connect(server.url, **QUICK) as admin:
         count, step = 20_000, 2_000
         stream = stream_of(admin, step)
-        feed = ordered(form=form, pulls=ConsumeOptions(max_messages=500, idle_heartbeat=0.5, expires=10.0))
+        feed = ordered(
+            form=form, pulls=ConsumeOptions(max_messages=500, idle_heartbeat=0.5, expires=10.0)
+        )
         got, deleted = [], 0
         with nc.stream(feed) as messages:
             while len(got) < count:
@@ -158,7 +167,8 @@ def test_a_new_only_consumer_of_an_empty_stream_is_anchored_in_time(start_server
     with within(60), connect(server.url, **QUICK) as nc, connect(server.url, **QUICK) as admin:
         stream = stream_of(admin, 0)
         feed = ordered(
-            config=ConsumerConfig(deliver_policy="new"), pulls=ConsumeOptions(idle_heartbeat=1.0, expires=5.0)
+            config=ConsumerConfig(deliver_policy="new"),
+            pulls=ConsumeOptions(idle_heartbeat=1.0, expires=5.0),
         )
         with nc.stream(feed) as messages:
             while not feed.position.caught_up:
@@ -222,7 +232,8 @@ def test_flow_control_bounds_what_waits_for_a_slow_reader_and_never_stalls(start
                     most = max(most, feed.readable)
 
         assert got == count
-        # The first window is 2 MiB and doubles with each answer up to 32 MiB (server consumer.go, pcsw).
+        # The first window is 2 MiB and doubles with each answer up to 32 MiB (server consumer.go,
+        # pcsw).
         assert feed.intake.flow.answers >= 2
         assert most * size <= 33_554_432
         assert feed.resets == 0
@@ -280,7 +291,9 @@ def test_consumers_that_are_deleted_again_and_again_are_not_created_at_line_rate
 
 def test_a_stream_that_is_not_there_and_one_that_wants_acks_are_typed_errors(nats_server):
     with within(30), connect(nats_server.url) as nc:
-        nc.jetstream().create_stream(name="ORDERED_WORK", subjects=["work.*"], retention="workqueue")
+        nc.jetstream().create_stream(
+            name="ORDERED_WORK", subjects=["work.*"], retention="workqueue"
+        )
         with nc.stream(ordered("ORDERED_NONE")) as messages, pytest.raises(StreamNotFound):
             next(messages)
         with nc.stream(ordered("ORDERED_WORK")) as messages, pytest.raises(InvalidConfiguration):
@@ -338,7 +351,9 @@ def test_notices_say_what_happened(start_server):
 
 @pytest.mark.parametrize("replay", ["instant", "original"])
 @pytest.mark.parametrize("form", list(SourceKind))
-def test_a_consumer_that_is_deleted_when_it_waits_is_noticed_whatever_it_replays(nats_server, form, replay):
+def test_a_consumer_that_is_deleted_when_it_waits_is_noticed_whatever_it_replays(
+    nats_server, form, replay
+):
     name = f"DELETED{form.value}{replay.upper()}"
     with within(60), connect(nats_server.url) as nc, connect(nats_server.url) as admin:
         stream = stream_of(nc, 3, name)
@@ -410,10 +425,14 @@ def test_a_consumer_that_is_deleted_in_a_replay_beside_a_busy_writer_is_noticed(
 @pytest.mark.parametrize("history", [1, 5, -1])
 @pytest.mark.parametrize("form", list(SourceKind))
 @each_version
-def test_a_listing_beside_a_busy_writer_ends_and_misses_no_subject_n001(start_server, version, form, history):
+def test_a_listing_beside_a_busy_writer_ends_and_misses_no_subject_n001(
+    start_server, version, form, history
+):
     server = start_server(version)
     with within(60), connect(server.url) as nc:
-        stream = nc.jetstream().create_stream(name="KEYS", subjects=["k.*"], max_msgs_per_subject=history)
+        stream = nc.jetstream().create_stream(
+            name="KEYS", subjects=["k.*"], max_msgs_per_subject=history
+        )
         subjects = [f"k.{number}" for number in range(300)]
         for subject in subjects:
             nc.publish(subject, b"first")
@@ -423,7 +442,9 @@ def test_a_listing_beside_a_busy_writer_ends_and_misses_no_subject_n001(start_se
             for bound in (5, 50, 500):
                 while (info := stream.info()).state.last_seq < 1000:
                     pass
-                with stream.read(deliver_policy="last_per_subject", form=form, max_messages=bound) as latest:
+                with stream.read(
+                    deliver_policy="last_per_subject", form=form, max_messages=bound
+                ) as latest:
                     seen = {msg.subject: msg.metadata.stream_sequence for msg in latest}
 
                 assert sorted(seen) == sorted(subjects)
@@ -434,7 +455,9 @@ def test_a_listing_beside_a_busy_writer_ends_and_misses_no_subject_n001(start_se
 
 @pytest.mark.parametrize("form", list(SourceKind))
 @each_version
-def test_a_read_beside_a_busy_writer_gives_what_was_there_at_the_beginning(start_server, version, form):
+def test_a_read_beside_a_busy_writer_gives_what_was_there_at_the_beginning(
+    start_server, version, form
+):
     server = start_server(version)
     with within(60), connect(server.url) as nc:
         stream = stream_of(nc, 300, "BUSY")

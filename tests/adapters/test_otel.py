@@ -10,7 +10,14 @@ from opentelemetry import metrics, trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from jsproto.core.connection.dispatcher import Stats
-from jsproto.core.connection.events import Closed, Connected, Disconnected, LameDuck, Notice, NoticeKind
+from jsproto.core.connection.events import (
+    Closed,
+    Connected,
+    Disconnected,
+    LameDuck,
+    Notice,
+    NoticeKind,
+)
 from jsproto.core.connection.server_pool import Server
 from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import StaleConnection
@@ -61,7 +68,9 @@ class Client:
     def __init__(self, name, *counts):
         self.name = name
         self.server = Server(host="h", port=1, user="u", password="cAnAry")
-        self.stats = Stats(**dict(zip(("messages_in", "bytes_in", "bytes_out"), counts, strict=False)))
+        self.stats = Stats(
+            **dict(zip(("messages_in", "bytes_in", "bytes_out"), counts, strict=False))
+        )
 
 
 class Span(NonRecordingSpan):

@@ -1,4 +1,6 @@
-"""Through a proxy to a real server, in every adapter and over every transport; and what a proxy may do instead."""
+"""Through a proxy to a real server, in every adapter and over every transport; and what a proxy may
+do instead.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ SERVER = Server(host="nats.example", port=4222)
 
 
 class Relay:
-    """A proxy on a real socket: HTTP and SOCKS 5, told apart by the first byte, with one user or for everybody."""
+    """A proxy on a real socket: HTTP and SOCKS 5, told apart by the first byte, with one user or
+    for everybody.
+    """
 
     def __init__(self, user=None):
         self.user = user
@@ -60,7 +64,9 @@ class Relay:
             self.asked.append(place)
             with socket.create_connection(place) as there:
                 line.sendall(
-                    b"\5\0\0\1" + bytes(6) if first == b"\5" else b"HTTP/1.1 200 OK\r\nVia: test\r\n\r\n"
+                    b"\5\0\0\1" + bytes(6)
+                    if first == b"\5"
+                    else b"HTTP/1.1 200 OK\r\nVia: test\r\n\r\n"
                 )
                 back = threading.Thread(target=_pass_on, args=(there, line), daemon=True)
                 back.start()
@@ -72,7 +78,9 @@ class Relay:
             head += line.recv(1)
         first, *rest = head.decode().split("\r\n")
         wanted = f"{self.user[0]}:{self.user[1]}" if self.user else None
-        shown = [each.split()[-1] for each in rest if each.startswith("Proxy-Authorization: Basic ")]
+        shown = [
+            each.split()[-1] for each in rest if each.startswith("Proxy-Authorization: Basic ")
+        ]
         if wanted and [b64decode(each).decode() for each in shown] != [wanted]:
             line.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
             return None
@@ -139,7 +147,9 @@ def relay():
 
 @pytest.fixture(scope="module", params=["tcp", "tls", "tls-first", "wss"])
 def there(request, server_binary_of, tmp_path_factory):
-    with served(server_binary_of("2.15.1"), request.param, tmp_path_factory.mktemp("proxied")) as server:
+    with served(
+        server_binary_of("2.15.1"), request.param, tmp_path_factory.mktemp("proxied")
+    ) as server:
         yield server
 
 
@@ -178,7 +188,9 @@ def test_a_server_is_reached_through_a_proxy(adapter, scheme, there, relay):
 @pytest.mark.live
 def test_each_link_goes_through_it(nats_server, relay):
     proxy = relay()
-    with blocking.connect(nats_server.url, proxy=f"socks5://127.0.0.1:{proxy.port}", **PROMPT) as nc:
+    with blocking.connect(
+        nats_server.url, proxy=f"socks5://127.0.0.1:{proxy.port}", **PROMPT
+    ) as nc:
         nc.reconnect()
         nc.flush()
 
@@ -198,7 +210,9 @@ def probed_blocking(connect, url, options):
 
 @pytest.mark.live
 @pytest.mark.parametrize("adapter", ADAPTERS)
-def test_names_are_looked_up_by_the_proxy_and_by_nobody_else(adapter, nats_server, relay, monkeypatch):
+def test_names_are_looked_up_by_the_proxy_and_by_nobody_else(
+    adapter, nats_server, relay, monkeypatch
+):
     module, backend = ADAPTERS[adapter]
     connect = importlib.import_module(f"jsproto_io.{module}").connect
     proxy = relay()
@@ -230,7 +244,9 @@ def test_a_proxy_that_knows_another_user_is_an_error_without_a_secret(scheme, re
             pytest.raises(
                 ConnectFailed, match=f"expected proxy {scheme}://127.0.0.1:{proxy.port} to open"
             ) as caught,
-            blocking.connect("nats://x.invalid", proxy=f"{scheme}://{user}127.0.0.1:{proxy.port}", **PROMPT),
+            blocking.connect(
+                "nats://x.invalid", proxy=f"{scheme}://{user}127.0.0.1:{proxy.port}", **PROMPT
+            ),
         ):
             pass
 
@@ -271,7 +287,9 @@ def test_a_proxy_that_hangs_up_is_an_error(peer):
 
 
 def passed(tunnel, *answers, server=SERVER, step=0):
-    """What is said to a proxy that answers so, cut in pieces of ``step`` bytes, and what comes out behind."""
+    """What is said to a proxy that answers so, cut in pieces of ``step`` bytes, and what comes out
+    behind.
+    """
     layer = tunnel.layer(server)
     layer.begin()
     said, out = [layer.outgoing()], b""
@@ -294,7 +312,12 @@ def test_http_asks_and_what_follows_the_answer_is_the_server(step):
         b"CONNECT nats.example:4222 HTTP/1.1\r\nHost: nats.example:4222\r\n"
         b"Proxy-Authorization: Basic am9lOnNlY3JldA==\r\n\r\n"
     )
-    assert (layer.stands, layer.ended, layer.close_reason, out) == (True, False, None, b"INFO {}\r\n")
+    assert (layer.stands, layer.ended, layer.close_reason, out) == (
+        True,
+        False,
+        None,
+        b"INFO {}\r\n",
+    )
     assert (layer.received(b"more"), layer.sent(b"PING\r\n"), layer.close_frame(), layer.cut()) == (
         b"more",
         b"PING\r\n",

@@ -1,4 +1,6 @@
-"""Cases of other clients about publishing and asking, on every adapter: their number is in the name."""
+"""Cases of other clients about publishing and asking, on every adapter: their number is in the
+name.
+"""
 
 from __future__ import annotations
 
@@ -71,11 +73,16 @@ def test_no_headers_are_no_header_block_n079(peer, use, headers):
 
 def test_what_is_too_large_is_told_with_its_size_the_limit_and_the_subject_n080(peer, use):
     there = peer(lambda line: (line.greet(max_payload=100), line.until_gone()))
-    (error,) = use(there.url, caught(lambda nc: nc.publish("big.one", b"x" * 138, headers={"A": "1"})))
+    (error,) = use(
+        there.url, caught(lambda nc: nc.publish("big.one", b"x" * 138, headers={"A": "1"}))
+    )
     block = len(Headers({"A": "1"}).encode())
 
     assert isinstance(error, PayloadTooLarge)
-    assert f"at most 100 bytes of headers and payload, seen {138 + block} on subject 'big.one'" in str(error)
+    assert (
+        f"at most 100 bytes of headers and payload, seen {138 + block} on subject 'big.one'"
+        in str(error)
+    )
     with pytest.raises(PayloadTooLarge, match="seen 150 on subject 'big'"):
         encode_publish("big", b"x" * 150, max_payload=100)
 
@@ -83,7 +90,9 @@ def test_what_is_too_large_is_told_with_its_size_the_limit_and_the_subject_n080(
 def test_ids_that_are_made_here_are_unique_over_processes_and_starts_n082(tmp_path):
     def make(at):
         root = Router("_INBOX", nuid(os.urandom)).inbox_root
-        (tmp_path / str(at)).write_text("\n".join(derived(f"{root}.1.{count}") for count in range(IDS)))
+        (tmp_path / str(at)).write_text(
+            "\n".join(derived(f"{root}.1.{count}") for count in range(IDS))
+        )
 
     codes = [forked(lambda at=at: make(at)) for at in range(PROCESSES)]
     ids = [name for each in tmp_path.iterdir() for name in each.read_text().split("\n")]

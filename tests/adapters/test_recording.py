@@ -1,4 +1,6 @@
-"""``connect(..., record=...)`` on every adapter, on a real server: the file is what was said, and no secret is in it."""
+"""``connect(..., record=...)`` on every adapter, on a real server: the file is what was said, and
+no secret is in it.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +140,9 @@ def busy(name):
             yield message.nak()
         yield left(consume)
         pushed = yield entered(
-            js.subscribe(f"{name}.a", stream=name, flow_control=True, idle_heartbeat=timedelta(seconds=5))
+            js.subscribe(
+                f"{name}.a", stream=name, flow_control=True, idle_heartbeat=timedelta(seconds=5)
+            )
         )
         ordered = yield entered(stream.ordered(idle_heartbeat=1.0))
         for feed in (pushed, ordered):
@@ -188,7 +192,9 @@ def busy(name):
 
 
 @pytest.mark.parametrize("keep", [Keep.LENGTH, Keep.FULL])
-def test_a_session_with_a_real_server_is_run_again_byte_for_byte(use, nats_server, tmp_path, capsys, keep):
+def test_a_session_with_a_real_server_is_run_again_byte_for_byte(
+    use, nats_server, tmp_path, capsys, keep
+):
     path = tmp_path / "session.trace"
     use(nats_server.url, busy(f"T{uuid.uuid4().hex[:12]}"), record=TraceFile(path, keep))
     found = main(["replay", "--json", str(path)])
@@ -210,7 +216,10 @@ def test_a_path_alone_keeps_no_payload_and_the_next_client_gets_a_file_of_its_ow
     assert "payload of a user" not in text
     assert r"\{17}" in text
     assert f"PUB {name}.a" in text
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["incident-1.trace", "incident.trace"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [
+        "incident-1.trace",
+        "incident.trace",
+    ]
     assert records(tmp_path / "incident-1.trace")[-1].name in {"over", "client_close"}
 
 
@@ -220,7 +229,10 @@ SERVERS = {
         {"auth": Auth(user="u", password=CANARY)},
     ),
     "token": (f'authorization {{ token: "{CANARY}" }}', {"auth": Auth(token=CANARY)}),
-    "nkey": (f"authorization {{ users: [ {{ nkey: {public(USER)} }} ] }}", {"credentials": NkeySeed(USER)}),
+    "nkey": (
+        f"authorization {{ users: [ {{ nkey: {public(USER)} }} ] }}",
+        {"credentials": NkeySeed(USER)},
+    ),
     "jwt": (server_config(), {"credentials": Creds(creds())}),
 }
 

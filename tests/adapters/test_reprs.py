@@ -1,4 +1,6 @@
-"""What a REPL or a log shows of our objects: what each is and how far it is, never an address, never a secret."""
+"""What a REPL or a log shows of our objects: what each is and how far it is, never an address,
+never a secret.
+"""
 
 from __future__ import annotations
 
@@ -50,14 +52,19 @@ def classes():
         module = importlib.import_module(name)
         for word in getattr(module, "__all__", [each for each in vars(module) if each[0] != "_"]):
             kind = getattr(module, word)
-            if inspect.isclass(kind) and kind.__module__.partition(".")[0] in {"jsproto", "jsproto_io"}:
+            if inspect.isclass(kind) and kind.__module__.partition(".")[0] in {
+                "jsproto",
+                "jsproto_io",
+            }:
                 yield pytest.param(kind, id=f"{name}.{word}")
 
 
 @pytest.mark.parametrize("kind", list(classes()))
 def test_no_public_class_is_shown_by_its_address(kind):
     assert (
-        kind.__repr__ is not object.__repr__ or getattr(kind, "_is_protocol", False) or kind.__name__ in BASES
+        kind.__repr__ is not object.__repr__
+        or getattr(kind, "_is_protocol", False)
+        or kind.__name__ in BASES
     )
 
 
@@ -65,8 +72,9 @@ def test_no_public_class_is_shown_by_its_address(kind):
 def test_a_client_that_was_not_entered_says_so_and_tells_no_secret(adapter):
     client = adapter.connect("nats://ann:sesame@h:4222,nats://i:4222", name="orders")
 
-    assert f"<{adapter.__name__}.Client 'orders' for nats://h:4222,nats://i:4222: not entered>" == repr(
-        client
+    assert (
+        f"<{adapter.__name__}.Client 'orders' for nats://h:4222,nats://i:4222: not entered>"
+        == repr(client)
     )
 
 
@@ -86,7 +94,11 @@ def test_a_client_says_whether_it_is_connected_and_to_whom():
     assert f"<jsproto_io.blocking.Client 'orders' at {address}: connected>" == up
     assert f"<jsproto_io.blocking.Client 'orders' at {address}: closed>" == repr(client)
     assert "<Feed of <Subscription: not opened>>" == before
-    assert ("<Feed of <Subscription: open>>", "<Sink of <PublishWindow: open>>", f"<Events of {up}>") == seen
+    assert (
+        "<Feed of <Subscription: open>>",
+        "<Sink of <PublishWindow: open>>",
+        f"<Events of {up}>",
+    ) == seen
     assert "<Feed of <Subscription: ended>>" == repr(feed)
 
 
@@ -124,7 +136,10 @@ def test_a_client_whose_options_were_refused_can_be_shown():
     [
         (1_893_456_000_000_000_000, "Timestamp.parse('2030-01-01T00:00:00Z')"),
         (1_893_456_000_000_000_001, "Timestamp.parse('2030-01-01T00:00:00.000000001Z')"),
-        (-62_135_596_800_000_000_000 + 31_536_000_000_000_000, "Timestamp.parse('0002-01-01T00:00:00Z')"),
+        (
+            -62_135_596_800_000_000_000 + 31_536_000_000_000_000,
+            "Timestamp.parse('0002-01-01T00:00:00Z')",
+        ),
     ],
 )
 def test_an_instant_is_shown_as_people_write_it_and_nothing_is_lost(ns, shown):
@@ -141,7 +156,9 @@ def test_a_message_shows_where_it_stands_and_how_its_payload_begins():
         "JsMessage(subject='orders.new', stream='ORDERS', sequence=7, delivery=2, state=OPEN, "
         f"payload={b'x' * 40!r}... of 50 bytes)"
     )
-    assert "Message(subject='a', reply='', payload=b'hi')" == repr(Message(("2", "a", "", None, b"hi")))
+    assert "Message(subject='a', reply='', payload=b'hi')" == repr(
+        Message(("2", "a", "", None, b"hi"))
+    )
 
 
 def test_a_message_that_no_consumer_sent_shows_its_reply():
@@ -173,7 +190,10 @@ def test_conversations_and_their_ports_show_how_far_they_are():
     full = repr(many)
     many.link_down(jsproto.ConnectionLost("gone"), 0.0)
 
-    assert ("<Port 1: up>", "<RequestMany: open>", f"<Port 1 for '{port.stem}*': up>") == (fresh, *opened)
+    assert ("<Port 1: up>", "<RequestMany: open>", f"<Port 1 for '{port.stem}*': up>") == (
+        fresh,
+        *opened,
+    )
     assert "<RequestMany: open, 2 at hand>" == full
     assert "<RequestMany: ended by ConnectionLost, 2 at hand>" == repr(many)
     connection = Connection(Options(servers="nats://ann:sesame@h"), entropy=bytes, now=0.0)

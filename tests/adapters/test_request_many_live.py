@@ -7,7 +7,14 @@ import uuid
 
 import pytest
 
-from jsproto import Gathered, InvalidSubject, NoResponders, PermissionViolation, RequestTimeout, empty_payload
+from jsproto import (
+    Gathered,
+    InvalidSubject,
+    NoResponders,
+    PermissionViolation,
+    RequestTimeout,
+    empty_payload,
+)
 from jsproto_io.blocking import connect
 
 pytestmark = pytest.mark.live
@@ -15,7 +22,9 @@ pytestmark = pytest.mark.live
 
 @pytest.fixture
 def subject(nats_server):
-    """A subject on which each question gets as many answers as it says, and one without payload behind them."""
+    """A subject on which each question gets as many answers as it says, and one without payload
+    behind them.
+    """
     name = f"q{uuid.uuid4().hex[:12]}"
     ready = threading.Event()
 

@@ -29,7 +29,11 @@ def test_each_address_has_its_own(use, nats_server, nobody, names):
         randomize=False,
     )[0]
 
-    assert [f"nats://127.0.0.1:{port}", f"nats://127.0.0.2:{port}", f"nats://127.0.0.1:{dead}"] == list(found)
+    assert [
+        f"nats://127.0.0.1:{port}",
+        f"nats://127.0.0.2:{port}",
+        f"nats://127.0.0.1:{dead}",
+    ] == list(found)
     assert found[f"nats://127.0.0.1:{port}"] > 0.0
     assert isinstance(found[f"nats://127.0.0.1:{dead}"], ConnectFailed)
 
@@ -91,7 +95,10 @@ def test_the_addresses_of_a_name_are_tried_at_random_until_one_answers(
     monkeypatch.setattr("jsproto_io._transport.happy_eyeballs.random.sample", backwards)
     names({"many.test": ["127.0.0.1", "127.0.0.2"]})  # the server is at the first of them
 
-    assert use(f"nats://many.test:{nats_server.port}", lambda nc: nc.flush(), randomize=randomize)[0] > 0.0
+    assert (
+        use(f"nats://many.test:{nats_server.port}", lambda nc: nc.flush(), randomize=randomize)[0]
+        > 0.0
+    )
     assert tried == ([["127.0.0.1", "127.0.0.2"]] if randomize else [])
 
 

@@ -1,8 +1,10 @@
-"""One hundred scripted sessions, each played by every adapter: what the user sees and what the server hears are the same.
+"""One hundred scripted sessions, each played by every adapter: what the user sees and what the
+server hears are the same.
 
-A script is drawn from a seed: publishes, requests, fetches, consumers with every verb of acknowledgement, windows, ordered reads,
-upkeep, mistakes, and links that are cut between two of them. Its trace is the outcome of each step, values and errors alike, and
-then every command that the server has read, in order, with the random part of inboxes and consumer names replaced.
+A script is drawn from a seed: publishes, requests, fetches, consumers with every verb of
+acknowledgement, windows, ordered reads, upkeep, mistakes, and links that are cut between two of
+them. Its trace is the outcome of each step, values and errors alike, and then every command that
+the server has read, in order, with the random part of inboxes and consumer names replaced.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ def seen_of(message):
 
 
 class Session:
-    """One script and its trace. Every step is a coroutine function that gives what is to be remembered of it."""
+    """One script and its trace. Every step is a coroutine function that gives what is to be
+    remembered of it.
+    """
 
     def __init__(self, seed):
         self.dice = random.Random(seed)
@@ -59,7 +63,9 @@ class Session:
             self.nc, self.rig = nc, rig
             await nc.run(JS.create_stream(name="S", subjects=["s.*"]))
             await nc.run(
-                STREAM.create_consumer(durable_name="C", ack_policy="explicit", ack_wait=timedelta(minutes=1))
+                STREAM.create_consumer(
+                    durable_name="C", ack_policy="explicit", ack_wait=timedelta(minutes=1)
+                )
             )
             for _ in range(STEPS):
                 step = self.dice.choice(STORY)
@@ -98,7 +104,12 @@ class Session:
 
     async def consumer_info(self):
         info = await self.nc.run(CONSUMER.info())
-        return info.num_pending, info.num_ack_pending, info.num_redelivered, info.ack_floor.stream_seq
+        return (
+            info.num_pending,
+            info.num_ack_pending,
+            info.num_redelivered,
+            info.ack_floor.stream_seq,
+        )
 
     async def missing(self):
         return await self.nc.run(JS.stream_info("NONE"))
@@ -107,7 +118,9 @@ class Session:
         return await self.nc.run(STREAM.purge(keep=self.dice.randrange(1, 20)))
 
     async def settled(self, message):
-        verb = self.dice.choice(["ack", "ack", "ack", "nak", "term", "in_progress", "ack_confirmed"])
+        verb = self.dice.choice(
+            ["ack", "ack", "ack", "nak", "term", "in_progress", "ack_confirmed"]
+        )
         return verb, await given(getattr(message, verb)())
 
     async def fetch(self):
@@ -135,7 +148,9 @@ class Session:
 
     async def read(self):
         async with self.nc.stream(STREAM.read(max_messages=1000)) as messages:
-            return [(message.metadata.stream_sequence, message.payload) async for message in messages]
+            return [
+                (message.metadata.stream_sequence, message.payload) async for message in messages
+            ]
 
     async def subscribe(self):
         async with self.nc.stream(
@@ -143,7 +158,10 @@ class Session:
         ) as messages:
             await self.nc.publish("q.a", b"1")
             await self.nc.publish("q.b", b"2", reply="r", headers={"k": "v"})
-            return [(each.subject, each.payload, each.reply, repr(each.headers)) async for each in messages]
+            return [
+                (each.subject, each.payload, each.reply, repr(each.headers))
+                async for each in messages
+            ]
 
     async def ask_nobody(self):
         return await self.nc.run(request("q.nobody", b"?"))
@@ -183,16 +201,22 @@ STORY = [
 def commands_of(heard: bytes) -> list[str]:
     """What the server has read, one line for each command, without what is drawn at random.
 
-    The end of a subscription and its fence leave when the last message has come, which is a matter of the network and not of
-    the user's steps: these commands stand sorted behind the others.
+    The end of a subscription and its fence leave when the last message has come, which is a matter
+    of the network and not of the user's steps: these commands stand sorted behind the others.
     """
-    sessions = [ClientCommandParser().feed(b"CONNECT " + each) for each in heard.split(b"CONNECT ")[1:]]
+    sessions = [
+        ClientCommandParser().feed(b"CONNECT " + each) for each in heard.split(b"CONNECT ")[1:]
+    ]
     lines = [
-        "CONNECT" if isinstance(each, ConnectLine) else repr(each) for session in sessions for each in session
+        "CONNECT" if isinstance(each, ConnectLine) else repr(each)
+        for session in sessions
+        for each in session
     ]
     known: dict[str, str] = {}
     lines = [
-        NUID.sub(lambda nuid: known.setdefault(nuid[0], f"<{len(known)}>"), MOMENT.sub("<moment>", line))
+        NUID.sub(
+            lambda nuid: known.setdefault(nuid[0], f"<{len(known)}>"), MOMENT.sub("<moment>", line)
+        )
         for line in lines
     ]
     ends = ("UnsubLine", "<ClientVerb.PING")

@@ -1,6 +1,8 @@
-"""A canary in every secret that an adapter is given: it sings in no repr, no text, no pickle, and no error or event tells it.
+"""A canary in every secret that an adapter is given: it sings in no repr, no text, no pickle, and
+no error or event tells it.
 
-And no class that is added later can forget it: a field with the name of a secret must be kept as one.
+And no class that is added later can forget it: a field with the name of a secret must be kept as
+one.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ def silent(thing):
     assert [song for song in SONGS if song in text] == []
 
 
-AUTH = Auth(user="u", password=CANARY, token=CANARY, jwt=TOKEN, nkey="U", signature=USER.raw, nonce="n")
+AUTH = Auth(
+    user="u", password=CANARY, token=CANARY, jwt=TOKEN, nkey="U", signature=USER.raw, nonce="n"
+)
 SERVERS = f"nats://u:{CANARY}@127.0.0.1:1,nats://{CANARY}@127.0.0.1:2"
 HOLDERS = {
     "auth": AUTH,
@@ -74,14 +78,18 @@ HOLDERS = {
     "answer": NkeySeed(USER)(Server(host="h"), "n"),
     "context": Context(
         settings=NatsContext(
-            url=SERVERS, user="u", **dict.fromkeys(("password", "token", "nkey", "user_seed"), CANARY)
+            url=SERVERS,
+            user="u",
+            **dict.fromkeys(("password", "token", "nkey", "user_seed"), CANARY),
         ),
         environ={"SECRET": CANARY},
     ),
     "client": connect(SERVERS, auth=AUTH),
     "client of a context": connect(
         **Context(
-            settings=NatsContext(creds=f"data:;base64,{b64encode(creds().encode()).decode()}", token=CANARY)
+            settings=NatsContext(
+                creds=f"data:;base64,{b64encode(creds().encode()).decode()}", token=CANARY
+            )
         ).options()
     ),
     "client with credentials": connect(SERVERS, credentials=Creds(creds())),
@@ -142,7 +150,9 @@ def test_what_a_source_is_given_by_mistake_is_not_shown(wrong):
         silent(caught.value)
 
 
-@pytest.mark.parametrize("wrong", [creds(), USER.reveal(), TOKEN, f"-----BEGIN PRIVATE KEY-----\n{CANARY}\n"])
+@pytest.mark.parametrize(
+    "wrong", [creds(), USER.reveal(), TOKEN, f"-----BEGIN PRIVATE KEY-----\n{CANARY}\n"]
+)
 def test_what_belongs_into_a_file_is_not_shown_when_it_is_given_as_its_name(wrong):
     for make in (
         CredsFile,
@@ -198,7 +208,9 @@ def test_each_field_with_the_name_of_a_secret_is_kept_as_one():
         kept = issubclass(kind, RedactedSecret) and not any(
             each.repr for each in secret if each.type not in {"Seed", "UserCreds"}
         )
-        assert not secret or kept, f"{kind.__name__} shows or pickles {[each.name for each in secret]}"
+        assert not secret or kept, (
+            f"{kind.__name__} shows or pickles {[each.name for each in secret]}"
+        )
         seen |= {kind.__name__} if secret else set()
 
     assert {"Auth", "Connect", "Creds", "NkeySeed", "Server", "TlsFiles", "UserCreds"} <= seen
@@ -216,14 +228,20 @@ def reachable(thing):
             continue
         seen[id(each)] = each
         waiting += gc.get_referents(each)
-    ours = [each for each in seen.values() if type(each).__module__.startswith(("jsproto.", "jsproto_io"))]
+    ours = [
+        each
+        for each in seen.values()
+        if type(each).__module__.startswith(("jsproto.", "jsproto_io"))
+    ]
     return [
         each for each in ours if not isinstance(each, (Secret, SecretBytes))
     ]  # whose text is for the server
 
 
 def test_no_object_of_a_life_sings_nor_its_log_nor_its_trace(use, tmp_path, caplog):
-    """Every secret at once, on every adapter; what is reached from the client is looked at while it is connected and behind a lost link."""
+    """Every secret at once, on every adapter; what is reached from the client is looked at while it
+    is connected and behind a lost link.
+    """
     caplog.set_level(logging.DEBUG)
     found, told, trace = [], [], tmp_path / "life.trace"
 
@@ -233,7 +251,9 @@ def test_no_object_of_a_life_sings_nor_its_log_nor_its_trace(use, tmp_path, capl
             silent(each)
 
     def who(server, nonce):
-        return Auth(user="u", password=CANARY, token=CANARY, jwt=TOKEN, signature=USER.raw, nonce=nonce)
+        return Auth(
+            user="u", password=CANARY, token=CANARY, jwt=TOKEN, signature=USER.raw, nonce=nonce
+        )
 
     with ModelServer() as hosted:
         place = hosted.url.removeprefix("nats://")

@@ -1,6 +1,8 @@
-"""A server, a resolver or a signer that falls silent in the middle of an attempt: draining and closing end within their limit in each phase of it.
+"""A server, a resolver or a signer that falls silent in the middle of an attempt: draining and
+closing end within their limit in each phase of it.
 
-The client was connected before, so that there is something to end: a subscription, and a publish that waits for the next link.
+The client was connected before, so that there is something to end: a subscription, and a publish
+that waits for the next link.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ def silent(say=b"", hear=b""):
 
 HELLO = b"\x16\x03"
 INFO = b'INFO {"max_payload":1048576,"headers":true%b}\r\n'
-#: How a server is named that falls silent in a phase, in which state the link is then, and what the peer does. ``None``: nobody is there.
+#: How a server is named that falls silent in a phase, in which state the link is then, and what the
+#: peer does. ``None``: nobody is there.
 PHASES = {
     "looking up": ("nats://dns.silent:4222", "DIALING", None),
     "dialling": ("nats://{hole}", "DIALING", None),

@@ -1,4 +1,6 @@
-"""Push subscriptions, ordered consumers and handlers through the adapters with ``await``, on a real server."""
+"""Push subscriptions, ordered consumers and handlers through the adapters with ``await``, on a real
+server.
+"""
 
 from __future__ import annotations
 
@@ -72,13 +74,17 @@ def name():
 # ------------------------------------------------------------------------------------------------ handlers
 
 
-def test_a_handler_gets_what_is_pushed_acknowledges_by_coming_back_and_drains(flavour, nats_server, name):
+def test_a_handler_gets_what_is_pushed_acknowledges_by_coming_back_and_drains(
+    flavour, nats_server, name
+):
     async def story():
         got = []
         async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 5)
-            pushed = await stream.create_consumer(durable_name="P", deliver_subject=f"deliver.{name}")
+            pushed = await stream.create_consumer(
+                durable_name="P", deliver_subject=f"deliver.{name}"
+            )
             async with pushed.subscribe() as messages:
                 await messages.ready()
 
@@ -98,7 +104,9 @@ def test_a_handler_gets_what_is_pushed_acknowledges_by_coming_back_and_drains(fl
     assert flavour.play(story) == (EndReason.CLOSED, [1, 2, 3, 4, 5], 5, ("P",))
 
 
-def test_what_a_handler_has_settled_is_left_so_and_manual_acks_are_the_handlers(flavour, nats_server, name):
+def test_what_a_handler_has_settled_is_left_so_and_manual_acks_are_the_handlers(
+    flavour, nats_server, name
+):
     async def story():
         async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
@@ -126,7 +134,9 @@ def test_what_a_handler_has_settled_is_left_so_and_manual_acks_are_the_handlers(
     assert flavour.play(story) == (EndReason.FILLED, each, EndReason.FILLED, 3, 3)
 
 
-def test_what_a_handler_raises_comes_out_and_its_message_is_not_acknowledged(flavour, nats_server, name):
+def test_what_a_handler_raises_comes_out_and_its_message_is_not_acknowledged(
+    flavour, nats_server, name
+):
     async def story():
         async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
@@ -195,7 +205,10 @@ def test_a_consume_is_ended_from_outside_and_every_watcher_hears_of_it(flavour, 
             work = await stream.create_consumer(durable_name="W")
             got = []
             reasons = []
-            async with work.consume(max_messages=10) as messages, anyio.create_task_group() as tasks:
+            async with (
+                work.consume(max_messages=10) as messages,
+                anyio.create_task_group() as tasks,
+            ):
                 handling = lambda: messages.each(lambda msg: got.append(msg.payload))  # noqa: E731 - a verb to note
                 for verb in (handling, messages.ended, messages.ended):
                     tasks.start_soon(note, verb, reasons)
@@ -242,7 +255,9 @@ def test_a_consumer_of_ours_is_gone_when_unsubscribe_returns(flavour, nats_serve
         async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 2)
-            async with js.subscribe(f"{name}.*", idle_heartbeat=BEAT, flow_control=True) as messages:
+            async with js.subscribe(
+                f"{name}.*", idle_heartbeat=BEAT, flow_control=True
+            ) as messages:
                 await messages.ready()
                 there = await stream.consumer_names()
                 bound = messages.feed.info.name
@@ -286,13 +301,17 @@ def test_a_drain_hands_out_what_is_there_and_then_deletes(flavour, nats_server, 
     assert flavour.play(story) == (list(range(2, 21)), True)
 
 
-def test_what_cannot_be_subscribed_to_says_so_when_it_is_waited_for_or_read(flavour, nats_server, name):
+def test_what_cannot_be_subscribed_to_says_so_when_it_is_waited_for_or_read(
+    flavour, nats_server, name
+):
     async def story():
         async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 1)
             await stream.create_consumer(durable_name="PULLED")
-            pushed = await stream.create_consumer(durable_name="PUSHED", deliver_subject=f"deliver.{name}")
+            pushed = await stream.create_consumer(
+                durable_name="PUSHED", deliver_subject=f"deliver.{name}"
+            )
             async with pushed.subscribe() as first:
                 await first.ready()
 
@@ -322,7 +341,10 @@ def test_what_cannot_be_subscribed_to_says_so_when_it_is_waited_for_or_read(flav
 
 def test_a_closed_connection_ends_a_handler_with_an_error(flavour, nats_server, name):
     async def story():
-        async with flavour.connect(nats_server.url) as nc, flavour.connect(nats_server.url) as other:
+        async with (
+            flavour.connect(nats_server.url) as nc,
+            flavour.connect(nats_server.url) as other,
+        ):
             js = nc.jetstream()
             stream = await stream_of(js, name, 1)
             async with other.jetstream().subscribe(f"{name}.*", ack_policy="none") as messages:
@@ -339,7 +361,10 @@ def test_a_closed_connection_ends_a_handler_with_an_error(flavour, nats_server, 
 
 def test_members_of_a_queue_share_a_consumer_which_stays(flavour, nats_server, name):
     async def story():
-        async with flavour.connect(nats_server.url) as nc, flavour.connect(nats_server.url) as other:
+        async with (
+            flavour.connect(nats_server.url) as nc,
+            flavour.connect(nats_server.url) as other,
+        ):
             js = nc.jetstream()
             stream = await js.create_stream(name=name, subjects=[f"{name}.*"])
             async with (
@@ -366,7 +391,9 @@ def test_members_of_a_queue_share_a_consumer_which_stays(flavour, nats_server, n
 # ------------------------------------------------------------------------------------------------ the pull form
 
 
-def test_a_pull_subscription_finds_its_stream_and_makes_its_consumer_once(flavour, nats_server, name):
+def test_a_pull_subscription_finds_its_stream_and_makes_its_consumer_once(
+    flavour, nats_server, name
+):
     async def story():
         async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
@@ -375,7 +402,13 @@ def test_a_pull_subscription_finds_its_stream_and_makes_its_consumer_once(flavou
             again = await js.pull_subscribe(f"{name}.*", durable_name="D")
             got = []
             await again.fetch(3).each(lambda msg: got.append(int(msg.payload)))
-            return made.stream.name == name, made.name, again.name, again.cached.config.filter_subject, got
+            return (
+                made.stream.name == name,
+                made.name,
+                again.name,
+                again.cached.config.filter_subject,
+                got,
+            )
 
     assert flavour.play(story) == (True, "D", "D", f"{name}.*", [1, 2, 3])
 
@@ -403,12 +436,17 @@ def test_a_finite_read_has_what_is_there_and_leaves_no_consumer(flavour, nats_se
 
 
 @pytest.mark.parametrize("form", list(SourceKind))
-def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(flavour, start_server, name, form):
+def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(
+    flavour, start_server, name, form
+):
     server = start_server()
 
     async def story():
         got = []
-        async with flavour.connect(server.url, **QUICK) as nc, flavour.connect(server.url, **QUICK) as admin:
+        async with (
+            flavour.connect(server.url, **QUICK) as nc,
+            flavour.connect(server.url, **QUICK) as admin,
+        ):
             stream = await stream_of(admin.jetstream(), name, 1000)
             async with stream_reader(nc, name, form) as messages:
 
@@ -440,7 +478,9 @@ def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(flavour, 
 
 
 def stream_reader(nc, name, form):
-    return nc.jetstream().ordered_consumer(name, form=form, max_messages=100, expires=5.0, idle_heartbeat=0.5)
+    return nc.jetstream().ordered_consumer(
+        name, form=form, max_messages=100, expires=5.0, idle_heartbeat=0.5
+    )
 
 
 # ------------------------------------------------------------------------------------------------ misuse
@@ -451,7 +491,14 @@ def test_a_feed_that_was_not_entered_says_so_and_can_still_be_entered(flavour, n
         async with flavour.connect(nats_server.url) as nc:
             stream = await stream_of(nc.jetstream(), name, 1)
             feed = stream.ordered()
-            for verb in (feed.unsubscribe, feed.drain, feed.ended, feed.ready, feed.next, feed.stop):
+            for verb in (
+                feed.unsubscribe,
+                feed.drain,
+                feed.ended,
+                feed.ready,
+                feed.next,
+                feed.stop,
+            ):
                 with pytest.raises(ConversationClosed, match="opened"):
                     await verb()
             async with feed as messages:

@@ -1,4 +1,6 @@
-"""Push subscriptions, ordered consumers and handlers through the blocking adapter, on a real server."""
+"""Push subscriptions, ordered consumers and handlers through the blocking adapter, on a real
+server.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,9 @@ def test_a_handler_gets_what_is_pushed_acknowledges_by_coming_back_and_drains(nc
         assert messages.each(handle) is EndReason.CLOSED
 
     assert got == [1, 2, 3, 4, 5]
-    eventually(lambda: pushed.info().ack_floor.consumer_seq == 5 and not pushed.info().num_ack_pending)
+    eventually(
+        lambda: pushed.info().ack_floor.consumer_seq == 5 and not pushed.info().num_ack_pending
+    )
     assert stream.consumer_names() == ("P",)
 
 
@@ -266,7 +270,9 @@ def test_a_finite_read_has_what_is_there_and_leaves_no_consumer(nc, name, form, 
 
 
 @pytest.mark.parametrize("form", list(SourceKind))
-def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(start_server, name, form, eventually):
+def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(
+    start_server, name, form, eventually
+):
     server = start_server()
     got = []
     with connect(server.url, **QUICK) as nc, connect(server.url, **QUICK) as admin:

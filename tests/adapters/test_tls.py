@@ -43,7 +43,9 @@ def trusting(ca=CA):
 def files_of(folder, certificate, ca=CA):
     ca.cert_pem.write_to_path(folder / "ca.pem")
     certificate.private_key_pem.write_to_path(folder / "key.pem")
-    (folder / "cert.pem").write_bytes(b"".join(blob.bytes() for blob in certificate.cert_chain_pems))
+    (folder / "cert.pem").write_bytes(
+        b"".join(blob.bytes() for blob in certificate.cert_chain_pems)
+    )
     return folder
 
 
@@ -80,7 +82,10 @@ def test_tls_may_stand_before_the_first_word(use, start_server, folder):
     files = TlsFiles(ca=folder / "ca.pem")
 
     assert (
-        use(f"nats://localhost:{server.port}", flush, tls=Tls.FIRST, auth=SECRET, tls_context=files)[0] > 0.0
+        use(
+            f"nats://localhost:{server.port}", flush, tls=Tls.FIRST, auth=SECRET, tls_context=files
+        )[0]
+        > 0.0
     )
 
 
@@ -94,7 +99,12 @@ def test_a_certificate_of_our_own_is_shown(use, start_server, folder, tmp_path):
 
     assert use(f"nats://localhost:{server.port}", flush, auth=SECRET, tls_context=files)[0] > 0.0
     with pytest.raises((LinkError,)):
-        use(f"nats://localhost:{server.port}", flush, auth=SECRET, tls_context=TlsFiles(ca=ours / "ca.pem"))
+        use(
+            f"nats://localhost:{server.port}",
+            flush,
+            auth=SECRET,
+            tls_context=TlsFiles(ca=ours / "ca.pem"),
+        )
 
 
 @pytest.mark.live
@@ -107,7 +117,14 @@ def test_a_link_that_is_lost_comes_back_with_tls(use, start_server, folder):
     def publish(nc):
         return nc.publish("a", b"kept until the second link stands")
 
-    took = use(f"nats://localhost:{server.port}", flush, again, publish, auth=SECRET, tls_context=trusting())
+    took = use(
+        f"nats://localhost:{server.port}",
+        flush,
+        again,
+        publish,
+        auth=SECRET,
+        tls_context=trusting(),
+    )
 
     assert took[0] > 0.0
 
@@ -154,7 +171,9 @@ def test_a_certificate_that_is_not_good_here_is_refused(use, start_server, tmp_p
 
 @pytest.mark.live
 @pytest.mark.parametrize("version", ["2.15.1", "2.9.10"])
-def test_a_server_that_is_named_is_learned_behind_tls_only(start_server, folder, eventually, version):
+def test_a_server_that_is_named_is_learned_behind_tls_only(
+    start_server, folder, eventually, version
+):
     route = f"127.0.0.1:{free_ports(1)[0]}"
     named = 'client_advertise: "named.test:1"\ncluster {{ name: C, listen: "{}", routes: ["nats://{}"] }}'
     first = start_server(
@@ -249,7 +268,13 @@ def test_an_info_in_clear_leads_no_secret_to_a_server_that_it_names(use, liar):
 
     there = liar(lie)
     with pytest.raises(LinkError) as caught:
-        use(f"tls://127.0.0.1:{there.port}", flush, auth=SECRET, tls_context=trusting(), connect_sweeps=2)
+        use(
+            f"tls://127.0.0.1:{there.port}",
+            flush,
+            auth=SECRET,
+            tls_context=trusting(),
+            connect_sweeps=2,
+        )
 
     assert f"tls://127.0.0.1:{there.port}" in str(caught.value)
     assert "localhost" not in str(caught.value)
@@ -263,7 +288,13 @@ def test_an_info_in_clear_where_tls_comes_first_gets_no_secret(use, liar):
 
     there = liar(speak)
     with pytest.raises((TlsFailed, ConnectFailed)):
-        use(f"nats://127.0.0.1:{there.port}", flush, auth=SECRET, tls=Tls.FIRST, tls_context=trusting())
+        use(
+            f"nats://127.0.0.1:{there.port}",
+            flush,
+            auth=SECRET,
+            tls=Tls.FIRST,
+            tls_context=trusting(),
+        )
 
     assert b"CONNECT" not in there.heard
     assert b"canary" not in there.heard
@@ -289,7 +320,13 @@ def test_a_peer_that_is_silent_in_mid_handshake_fails_within_the_connect_timeout
 
     there = liar(wait)
     with pytest.raises(ConnectFailed, match="UPGRADING"):
-        use(f"nats://127.0.0.1:{there.port}", flush, auth=SECRET, tls_context=trusting(), connect_timeout=0.2)
+        use(
+            f"nats://127.0.0.1:{there.port}",
+            flush,
+            auth=SECRET,
+            tls_context=trusting(),
+            connect_timeout=0.2,
+        )
 
 
 def greeted(stream):

@@ -1,4 +1,6 @@
-"""Who watches a client hears each event as it happens, the logger too; nobody who watches can break it."""
+"""Who watches a client hears each event as it happens, the logger too; nobody who watches can break
+it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ import sys
 import pytest
 
 from jsproto.core.connection.auth import Auth
-from jsproto.core.connection.events import Closed, Connected, Disconnected, LameDuck, Notice, NoticeKind
+from jsproto.core.connection.events import (
+    Closed,
+    Connected,
+    Disconnected,
+    LameDuck,
+    Notice,
+    NoticeKind,
+)
 from jsproto.core.connection.server_pool import Server
 from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import ConnectFailed, JsprotoError, RemoteProtocolError, ServerError
@@ -40,7 +49,12 @@ def test_a_watcher_hears_everything_on_every_adapter(use):
         )
         whose = ("me", hosted.url)
 
-    assert [(*whose, Connected), (*whose, Disconnected), (*whose, Connected), (*whose, Closed)] == heard
+    assert [
+        (*whose, Connected),
+        (*whose, Disconnected),
+        (*whose, Connected),
+        (*whose, Closed),
+    ] == heard
 
 
 def test_several_may_watch_and_one_that_fails_is_logged_and_breaks_nothing(caplog):
@@ -49,7 +63,10 @@ def test_several_may_watch_and_one_that_fails_is_logged_and_breaks_nothing(caplo
     def fail(_client, _told):
         raise ZeroDivisionError("mine")
 
-    with ModelServer() as hosted, connect(hosted.url, watch=(fail, lambda _, told: heard.append(told))) as nc:
+    with (
+        ModelServer() as hosted,
+        connect(hosted.url, watch=(fail, lambda _, told: heard.append(told))) as nc,
+    ):
         assert nc.flush() > 0.0
 
     assert [Connected, Closed] == [type(each) for each in heard]
@@ -68,7 +85,11 @@ def test_what_happens_is_logged_with_its_level(caplog):
             nc.publish("a", CANARY.encode())
             nc.reconnect()
             nc.flush()
-        lines = [(each.levelname, each.getMessage()) for each in caplog.records if each.name == "jsproto_io"]
+        lines = [
+            (each.levelname, each.getMessage())
+            for each in caplog.records
+            if each.name == "jsproto_io"
+        ]
 
     place = f"me, {hosted.url}: "
     assert [

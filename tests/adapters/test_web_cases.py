@@ -1,4 +1,6 @@
-"""WebSockets as other clients met them: paths and hosts of proxies, odd frames, and compression that nobody offered."""
+"""WebSockets as other clients met them: paths and hosts of proxies, odd frames, and compression
+that nobody offered.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,11 @@ def test_a_name_with_two_addresses_is_asked_for_by_name_at_each_n052(use, peer, 
     real = socket.getaddrinfo
 
     def resolved(name, *args, **options):
-        return found if name in {"nats.example.test", b"nats.example.test"} else real(name, *args, **options)
+        return (
+            found
+            if name in {"nats.example.test", b"nats.example.test"}
+            else real(name, *args, **options)
+        )
 
     monkeypatch.setattr(socket, "getaddrinfo", resolved)
     with (
@@ -112,7 +118,9 @@ def server_name(server):
 def test_the_name_that_info_tells_is_never_checked_n058(host):
     connection = Connection(Options(servers="tls://nats.example.test"), entropy=bytes, now=0.0)
     connection.transport_up(0.0)
-    connection.receive_data(f'INFO {{"max_payload":1,"host":"{host}","tls_required":true}}\r\n'.encode(), 0.0)
+    connection.receive_data(
+        f'INFO {{"max_payload":1,"host":"{host}","tls_required":true}}\r\n'.encode(), 0.0
+    )
     dial, upgrade = connection.next_event(), connection.next_event()
 
     assert (Dial, Upgrade) == (type(dial), type(upgrade))
@@ -188,7 +196,9 @@ def test_frames_of_every_length_with_pings_between_give_the_same_bytes_n056():
     chance = random.Random(56)
     for _ in range(50):
         parts = [chance.randbytes(chance.randrange(200)) for _ in range(20)]
-        data = b"".join(frame(Opcode.BINARY, part) + frame(Opcode.PING, part[:100]) for part in parts)
+        data = b"".join(
+            frame(Opcode.BINARY, part) + frame(Opcode.PING, part[:100]) for part in parts
+        )
         layer, said, at = standing(), b"", 0
         while at < len(data):
             size = chance.randrange(1, 400)

@@ -1,4 +1,6 @@
-"""A client belongs to the process, the event loop and the thread that entered it; everybody else is refused at once and nothing is written."""
+"""A client belongs to the process, the event loop and the thread that entered it; everybody else is
+refused at once and nothing is written.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +130,9 @@ def test_a_client_that_was_not_entered_before_the_fork_works_in_the_child(flavou
 def test_another_thread_is_refused_and_writes_nothing(flavour, hosted):
     async def story(held):
         before = len(hosted.heard)
-        found = await anyio.to_thread.run_sync(lambda: wrong(held, LocalProtocolError, "in this thread"))
+        found = await anyio.to_thread.run_sync(
+            lambda: wrong(held, LocalProtocolError, "in this thread")
+        )
         assert found == {}
         await held.client.flush()
         assert bytes(hosted.heard[before:]) == b"PING\r\n"
@@ -180,7 +184,8 @@ def test_a_second_event_loop_is_refused_and_the_first_goes_on(hosted):
             found = [at_once(lambda verb=verb: verb(nc)) for verb in CLIENT.values()]
             assert {type(each) for each in found} == {LocalProtocolError}
             assert all(
-                "in this event loop" in str(each) and "jsproto_io.blocking" in str(each) for each in found
+                "in this event loop" in str(each) and "jsproto_io.blocking" in str(each)
+                for each in found
             )
             with pytest.raises(LocalProtocolError, match="in this event loop"):
                 await nc.close()
@@ -191,7 +196,9 @@ def test_a_second_event_loop_is_refused_and_the_first_goes_on(hosted):
         assert first.run_until_complete(nc.flush()) > 0.0
         assert b"STRAY" not in hosted.heard
         first.run_until_complete(nc.close())
-        assert second.run_until_complete(nc.close()) is None, "what is closed can be closed from anywhere"
+        assert second.run_until_complete(nc.close()) is None, (
+            "what is closed can be closed from anywhere"
+        )
         with pytest.raises(ConversationClosed, match="this one is closed"):
             second.run_until_complete(nc.publish("a", b"STRAY"))
     finally:
@@ -208,7 +215,9 @@ def test_a_client_whose_event_loop_was_closed_says_so_in_the_next_loop_n097(host
 
     async def stray(verb):
         begun = time.monotonic()
-        with pytest.raises(ConnectionClosed, match=r"was closed before .*asyncio\.run.*jsproto_io\.blocking"):
+        with pytest.raises(
+            ConnectionClosed, match=r"was closed before .*asyncio\.run.*jsproto_io\.blocking"
+        ):
             await verb(kept[0])
         assert time.monotonic() - begun < 0.5
 
@@ -236,7 +245,9 @@ def test_verbs_of_a_client_with_await_that_was_not_entered(flavour, hosted):
     async def story():
         nc = flavour.connect(hosted.url, **PROMPT)
         found = {name: at_once(lambda verb=verb: verb(nc)) for name, verb in CLIENT.items()}
-        assert {name: each for name, each in found.items() if not isinstance(each, ConversationClosed)} == {}
+        assert {
+            name: each for name, each in found.items() if not isinstance(each, ConversationClosed)
+        } == {}
         assert all("enter connect(...)" in str(each) for each in found.values())
         assert (nc.connected, nc.closed) == (False, False)
         feed, window = nc.subscribe("a"), nc.jetstream().publish_window()
@@ -252,7 +263,12 @@ def test_verbs_of_a_client_with_await_that_was_not_entered(flavour, hosted):
         ]
         held += [lambda: first_of(feed), lambda: first_of(feed.batches()), lambda: feed.limit(1)]
         held += [lambda: feed.put(1), lambda: window.put(("a", b"")), window.drain, window.close]
-        held += [lambda: first_of(window.results()), lambda: nc.info, lambda: nc.stats, lambda: nc.server]
+        held += [
+            lambda: first_of(window.results()),
+            lambda: nc.info,
+            lambda: nc.stats,
+            lambda: nc.server,
+        ]
         found = [at_once(each) for each in held]
         assert [each for each in found if not isinstance(each, ConversationClosed)] == []
         await nc.close()
@@ -268,7 +284,9 @@ def test_verbs_of_a_client_with_await_that_was_not_entered(flavour, hosted):
 def test_verbs_of_a_blocking_client_that_was_not_entered(hosted):
     nc = blocking.connect(hosted.url, **PROMPT)
     found = {name: at_once(lambda verb=verb: verb(nc)) for name, verb in CLIENT.items()}
-    assert {name: each for name, each in found.items() if not isinstance(each, ConversationClosed)} == {}
+    assert {
+        name: each for name, each in found.items() if not isinstance(each, ConversationClosed)
+    } == {}
     assert all("enter connect(...)" in str(each) for each in found.values())
     assert (nc.connected, nc.closed) == (False, False)
     feed, window = nc.subscribe("a"), nc.jetstream().publish_window()
@@ -301,7 +319,9 @@ def test_verbs_of_a_client_with_await_that_was_left(flavour, hosted):
 
     again = flavour.play(inside)
     for found in (outside, again):
-        assert {name: each for name, each in found.items() if not isinstance(each, ConversationClosed)} == {}
+        assert {
+            name: each for name, each in found.items() if not isinstance(each, ConversationClosed)
+        } == {}
     assert (held.client.connected, held.client.closed) == (False, True)
 
 
@@ -345,7 +365,9 @@ def test_verbs_of_a_blocking_client_that_was_left(hosted):
 
     told = (JsprotoError, StopIteration)  # a feed that ended well only stops
     assert {
-        name: each for name, each in found.items() if each is not None and not isinstance(each, told)
+        name: each
+        for name, each in found.items()
+        if each is not None and not isinstance(each, told)
     } == {}
     assert isinstance(found["publish"], ConversationClosed)
     assert isinstance(found["ack"], ConversationClosed)

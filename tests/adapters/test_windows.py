@@ -124,7 +124,11 @@ print("driven" if not code else code)
 
 
 def on_windows(program):
-    paths = [str(REPOSITORY), str(REPOSITORY / "adapters"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [
+        str(REPOSITORY),
+        str(REPOSITORY / "adapters"),
+        *filter(None, [os.environ.get("PYTHONPATH")]),
+    ]
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", WINDOWS + "import jsproto\n" + program],
         capture_output=True,

@@ -1,4 +1,6 @@
-"""What a user reads who took a wrong word: a typed error that names the right one, on every adapter."""
+"""What a user reads who took a wrong word: a typed error that names the right one, on every
+adapter.
+"""
 
 from __future__ import annotations
 

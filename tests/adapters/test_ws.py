@@ -1,4 +1,6 @@
-"""The WebSocket layer alone: a server's bytes at every cut, and peers that are none or break the rules."""
+"""The WebSocket layer alone: a server's bytes at every cut, and peers that are none or break the
+rules.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def pieces(data, cut):
 
 
 def at_every_cut(after):
-    """``(layer, other end, what was said)`` for each cut of the answer and what follows; 0 is byte by byte."""
+    """``(layer, other end, what was said)`` for each cut of the answer and what follows; 0 is byte
+    by byte.
+    """
     length = len(asking()[2] + after)
     for cut in range(length):
         layer, other, answer = asking()
@@ -134,7 +138,9 @@ def test_the_request_is_that_of_rfc_6455_and_offers_nothing_more():
         "Connection: Upgrade",
         "Sec-WebSocket-Version: 13",
     } < set(lines)
-    assert not [line for line in lines if "Extensions" in line or "Protocol" in line or "Origin" in line]
+    assert not [
+        line for line in lines if "Extensions" in line or "Protocol" in line or "Origin" in line
+    ]
 
 
 def test_a_goodbye_is_one_close_frame():
@@ -160,7 +166,10 @@ def test_there_is_no_goodbye_where_nothing_stands():
         (b"", None),
         (Close(1000, "").serialize(), None),
         (Close(1001, "Server Shutdown").serialize(), None),
-        (Close(1008, "Authentication Expired").serialize(), "closed with 1008: 'Authentication Expired'"),
+        (
+            Close(1008, "Authentication Expired").serialize(),
+            "closed with 1008: 'Authentication Expired'",
+        ),
         (Close(1011, "").serialize(), "closed with 1011"),
     ],
 )
@@ -306,7 +315,9 @@ def announcing(opcode, size, *, fin=True):
 
 
 def most_held(layer, head, size):
-    """Have a frame of so many bytes come in pieces of 64 KiB: the most memory that it took, and how much of it was read."""
+    """Have a frame of so many bytes come in pieces of 64 KiB: the most memory that it took, and how
+    much of it was read.
+    """
     piece = bytes(65_536)
     read = 0
     tracemalloc.start()
@@ -342,7 +353,11 @@ def test_the_payload_of_a_frame_is_handed_on_as_it_comes_and_not_gathered():
 
 def test_how_much_a_frame_may_announce_is_an_option():
     small, large = (WebSocket(max_frame=size) for size in (1000, 200_000_000))
-    for options, size, ended in [(small, 1000, False), (small, 1001, True), (large, 120_000_000, False)]:
+    for options, size, ended in [
+        (small, 1000, False),
+        (small, 1001, True),
+        (large, 120_000_000, False),
+    ]:
         layer, _, answer = asking(options)
         layer.received(answer + announcing(Opcode.BINARY, size))
 
@@ -534,11 +549,11 @@ def test_the_end_of_the_lower_cuts_the_upper_off():
 
     lower.close_reason = TlsFailed("no")
 
-    assert both.close_reason is lower.parting
+    assert both.close_reason is lower.close_reason
 
     upper.received(b"no\r\n")
 
-    assert both.close_reason is upper.parting
+    assert both.close_reason is upper.close_reason
 
 
 def test_what_the_lower_raises_is_raised():

@@ -1,4 +1,6 @@
-"""WebSockets in every adapter: against nats-server, in clear and over TLS, and against peers that are not what they say."""
+"""WebSockets in every adapter: against nats-server, in clear and over TLS, and against peers that
+are not what they say.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def web(request, start_server, tmp_path):
     if request.param == "wss":
         certificate = CA.issue_cert("localhost", "127.0.0.1")
         certificate.private_key_pem.write_to_path(tmp_path / "key.pem")
-        (tmp_path / "cert.pem").write_bytes(b"".join(blob.bytes() for blob in certificate.cert_chain_pems))
+        (tmp_path / "cert.pem").write_bytes(
+            b"".join(blob.bytes() for blob in certificate.cert_chain_pems)
+        )
         security = f'tls {{ cert_file: "{tmp_path}/cert.pem", key_file: "{tmp_path}/key.pem" }}'
         options["tls_context"] = trusting()
     server = start_server(
@@ -181,7 +185,11 @@ def test_path_and_headers_reach_the_proxy(use, peer):
 
     there = peer(look)
     with pytest.raises(LinkError):
-        use(there.url.replace("nats", "ws"), flush, websocket=WebSocket(path="/nats", headers={"X-Key": "1"}))
+        use(
+            there.url.replace("nats", "ws"),
+            flush,
+            websocket=WebSocket(path="/nats", headers={"X-Key": "1"}),
+        )
 
     assert heard[0].startswith(b"GET /nats HTTP/1.1\r\n")
     assert b"\r\nX-Key: 1\r\n" in heard[0]
@@ -236,11 +244,16 @@ def answered(line):
     [
         (Frame(Opcode.TEXT, b"PING\r\n").serialize(mask=False), "binary"),
         (b"\x82\x7f" + (1 << 50).to_bytes(8, "big"), "1125899906842624"),
-        (Frame(Opcode.CLOSE, Close(1008, "too slow").serialize()).serialize(mask=False), "1008: 'too slow'"),
+        (
+            Frame(Opcode.CLOSE, Close(1008, "too slow").serialize()).serialize(mask=False),
+            "1008: 'too slow'",
+        ),
         (b"", "without a close frame"),
     ],
 )
-def test_what_breaks_the_rules_ends_the_link_with_one_error_and_the_next_is_dialled(use, peer, fault, match):
+def test_what_breaks_the_rules_ends_the_link_with_one_error_and_the_next_is_dialled(
+    use, peer, fault, match
+):
     def harm(line):
         heard(line, greeted(line), b"PUB go")
         line.say(fault)
@@ -327,11 +340,16 @@ def test_a_plain_server_in_the_pool_of_a_secure_one_is_no_way_around_tls(use, pe
 
 
 @pytest.mark.parametrize("clause", CONTRACT, ids=lambda clause: clause.name.replace(" ", "_"))
-@pytest.mark.parametrize("adapter", [("asyncio", "asyncio"), ("trio", "trio"), ("blocking", "blocking")])
+@pytest.mark.parametrize(
+    "adapter", [("asyncio", "asyncio"), ("trio", "trio"), ("blocking", "blocking")]
+)
 def test_the_contract_through_a_web_socket(adapter, clause):
     module, backend = adapter
     check_driver(
-        importlib.import_module(f"jsproto_io.{module}").connect, backend=backend, only=clause.name, web=True
+        importlib.import_module(f"jsproto_io.{module}").connect,
+        backend=backend,
+        only=clause.name,
+        web=True,
     )
 
 

@@ -79,7 +79,9 @@ class Held:
 
 
 def at_once(call):
-    """What a verb raises before it first waits; ``None`` if it raises nothing, ``"waits"`` if it waits."""
+    """What a verb raises before it first waits; ``None`` if it raises nothing, ``"waits"`` if it
+    waits.
+    """
     try:
         result = call()
         if inspect.iscoroutine(result):

@@ -1,8 +1,9 @@
 """What is measured, of whom: two tables, and no code that measures.
 
-A case names the verb that a peer is asked for (see ``peers/raw.py`` for all of them), how many items one run has, and
-the figure that the report compares. A peer's row says what it is called on PyPI, what its users import, the oldest
-Python that has it, and, for a slow peer, the cases that it runs with fewer items.
+A case names the verb that a peer is asked for (see ``peers/raw.py`` for all of them), how many
+items one run has, and the figure that the report compares. A peer's row says what it is called on
+PyPI, what its users import, the oldest Python that has it, and, for a slow peer, the cases that it
+runs with fewer items.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from attrs import field, frozen
 SIZE = 128
 #: Messages asked for by one pull, or held by a continuous one.
 BATCH = 500
-#: Messages held by an ordered consumer that pulls; one that is pushed to is held back by the server's window only, 2 MiB or more.
+#: Messages held by an ordered consumer that pulls; one that is pushed to is held back by the
+#: server's window only, 2 MiB or more.
 ORDERED = 5000
 #: Publishes in flight.
 WINDOW = 1000
@@ -42,11 +44,12 @@ MEMORY = Figure(key="bytes_each", unit="bytes each", more_is_better=False)
 
 @frozen(kw_only=True)
 class Case:
-    """One thing to measure. ``ack`` is the ack policy of the consumer that the harness makes for it.
+    """One thing to measure. ``ack`` is the ack policy of the consumer that the harness makes for
+    it.
 
-    What ``waits`` has one thing under way, so that client and server never have work at the same time.
-    A case that is ``filled`` has the stream and its messages (with headers if ``frames`` is ``hmsg``) without a consumer: the
-    peer makes its own.
+    What ``waits`` has one thing under way, so that client and server never have work at the same
+    time. A case that is ``filled`` has the stream and its messages (with headers if ``frames`` is
+    ``hmsg``) without a consumer: the peer makes its own.
     """
 
     title: str
@@ -73,8 +76,12 @@ CASES = {
     ),
     "core-publish": Case(title="core publish", verb="core_publish", items=200_000),
     "core-subscribe": Case(title="core subscribe", verb="core_subscribe", items=200_000),
-    "publish": Case(title="JetStream publish, each awaited", verb="publish", items=3_000, waits=True),
-    "publish-window": Case(title=f"JetStream publish, window {WINDOW}", verb="publish_window", items=200_000),
+    "publish": Case(
+        title="JetStream publish, each awaited", verb="publish", items=3_000, waits=True
+    ),
+    "publish-window": Case(
+        title=f"JetStream publish, window {WINDOW}", verb="publish_window", items=200_000
+    ),
     "consume": Case(title="consume, no ack", verb="consume", items=200_000, ack="none"),
     "consume-ack": Case(title="consume, ack each", verb="consume", items=200_000, ack="explicit"),
     "consume-batches": Case(
@@ -101,9 +108,16 @@ CASES = {
     ),
     "fetch": Case(title=f"fetch({BATCH}), no ack", verb="fetch", items=200_000, ack="none"),
     "next": Case(
-        title="next, one by one", verb="next", items=2_000, ack="explicit", figure=LATENCY, waits=True
+        title="next, one by one",
+        verb="next",
+        items=2_000,
+        ack="explicit",
+        figure=LATENCY,
+        waits=True,
     ),
-    "request": Case(title="request and reply", verb="request", items=3_000, figure=LATENCY, waits=True),
+    "request": Case(
+        title="request and reply", verb="request", items=3_000, figure=LATENCY, waits=True
+    ),
     "import": Case(
         title="import, above a bare interpreter",
         verb="import",
@@ -111,7 +125,9 @@ CASES = {
         figure=IMPORT_TIME,
         needs_server=False,
     ),
-    "memory": Case(title="memory per subscription", verb="subscriptions", items=10_000, figure=MEMORY),
+    "memory": Case(
+        title="memory per subscription", verb="subscriptions", items=10_000, figure=MEMORY
+    ),
 }
 
 

@@ -1,22 +1,26 @@
-"""Count what the hot paths execute: byte code instructions and calls for each item, the same in every run.
+"""Count what the hot paths execute: byte code instructions and calls for each item, the same in
+every run.
 
-    python tests/benchmarks/counts.py                    the table, beside the budgets in counts.toml
-    python tests/benchmarks/counts.py --json             the same as JSON
-    python tests/benchmarks/counts.py --only consume     cases and clients whose name holds the word
-    python tests/benchmarks/counts.py --where request    the functions that execute the most, for one case
+    python tests/benchmarks/counts.py                    the table, beside the budgets in
+    counts.toml python tests/benchmarks/counts.py --json             the same as JSON python
+    tests/benchmarks/counts.py --only consume     cases and clients whose name holds the word python
+    tests/benchmarks/counts.py --where request    the functions that execute the most, for one case
     python tests/benchmarks/counts.py --write            make the measured numbers the budgets
 
-Wall clock and CPU time differ from run to run on a shared machine. The number of executed instructions does not, so
-a test can hold it to a budget. It says nothing about the cost of one instruction or of a call into C: a change of a hot
-path is also measured by ``run.py``, before and after, as a ratio.
+Wall clock and CPU time differ from run to run on a shared machine. The number of executed
+instructions does not, so a test can hold it to a budget. It says nothing about the cost of one
+instruction or of a call into C: a change of a hot path is also measured by ``run.py``, before and
+after, as a ratio.
 
-How it counts. A client talks to the model server in memory, in virtual time. Between ``start`` and ``stop`` of the peer's
-watch a trace function counts each instruction and each call that the library executes: code of ``jsproto`` and
-``jsproto_io``, and what attrs generates for them. The model server, the test's own code and the event loop do not count. Each
-case runs with few and with many items; the difference divided by the difference of items is the cost of one item, so
-that opening and closing do not count.
+How it counts. A client talks to the model server in memory, in virtual time. Between ``start`` and
+``stop`` of the peer's watch a trace function counts each instruction and each call that the library
+executes: code of ``jsproto`` and ``jsproto_io``, and what attrs generates for them. The model
+server, the test's own code and the event loop do not count. Each case runs with few and with many
+items; the difference divided by the difference of items is the cost of one item, so that opening
+and closing do not count.
 
-The same interpreter gives the same instructions. Another version compiles to others, so `counts.toml` has a table for each.
+The same interpreter gives the same instructions. Another version compiles to others, so
+`counts.toml` has a table for each.
 """
 
 from __future__ import annotations
@@ -48,7 +52,8 @@ from jsproto_io.blocking import connect  # noqa: E402
 from jsproto_io.memory import MemoryServer  # noqa: E402
 
 CLIENTS = ("asyncio", "blocking")
-#: case -> items of the small and of the large run; the large one is several full windows or batches.
+#: case -> items of the small and of the large run; the large one is several full windows or
+#: batches.
 COUNTED = {
     "core-publish": (250, 750),
     "core-subscribe": (250, 750),
@@ -63,7 +68,8 @@ COUNTED = {
     "push": (500, 1500),
     "request": (10, 40),
 }
-#: The part of a budget by which a number may be above it (another patch release of Python) or below it (a budget out of date).
+#: The part of a budget by which a number may be above it (another patch release of Python) or below
+#: it (a budget out of date).
 ABOVE, BELOW = 0.02, 0.1
 _OURS = tuple(str(_ROOT / part) for part in ("jsproto", "adapters/jsproto_io"))
 _WORLD = tuple(str(_ROOT / part) for part in ("jsproto/testing", "adapters/jsproto_io/memory.py"))
@@ -71,7 +77,9 @@ _GENERATED = re.compile(r"<attrs generated \w+ jsproto[._](?!testing)")
 
 
 class Count:
-    """The watch of a peer: counts between `start` and `stop`, as ``instructions`` and ``calls``, and ``where`` by function."""
+    """The watch of a peer: counts between `start` and `stop`, as ``instructions`` and ``calls``,
+    and ``where`` by function.
+    """
 
     def __init__(self) -> None:
         self.instructions = 0
@@ -90,7 +98,9 @@ class Count:
     def _counts(self, file: str) -> bool:
         known = self._judged.get(file)
         if known is None:
-            known = (file.startswith(_OURS) and not file.startswith(_WORLD)) or bool(_GENERATED.match(file))
+            known = (file.startswith(_OURS) and not file.startswith(_WORLD)) or bool(
+                _GENERATED.match(file)
+            )
             self._judged[file] = known
         return known
 
@@ -145,14 +155,19 @@ class Answerer:
                 size = int(words[-1])
                 if len(self._unread) < end + 4 + size:
                     return
-                body, self._unread = self._unread[end + 2 : end + 2 + size], self._unread[end + 4 + size :]
+                body, self._unread = (
+                    self._unread[end + 2 : end + 2 + size],
+                    self._unread[end + 4 + size :],
+                )
                 self._line.write(b"PUB %s %d\r\n%s\r\n" % (words[3], size, body))
             else:
                 self._unread = self._unread[end + 2 :]
 
 
 def prepare(server: MemoryServer, name: str, items: int) -> None:
-    """Make on the model server what a case needs, and one message more than is read, so that no case runs dry."""
+    """Make on the model server what a case needs, and one message more than is read, so that no
+    case runs dry.
+    """
     case = CASES[name]
     with connect() as nc:
         js = nc.jetstream()
@@ -163,7 +178,9 @@ def prepare(server: MemoryServer, name: str, items: int) -> None:
                 for _ in range(items + 1):
                     sink.put(("bench.a", b"x" * SIZE))
         if case.ack:
-            js.stream("BENCH").create_consumer(durable_name="C", ack_policy=case.ack, max_ack_pending=-1)
+            js.stream("BENCH").create_consumer(
+                durable_name="C", ack_policy=case.ack, max_ack_pending=-1
+            )
 
 
 async def ask(server: MemoryServer, peer: Any, name: str, watch: Any, items: int) -> None:
@@ -183,7 +200,12 @@ async def ask(server: MemoryServer, peer: Any, name: str, watch: Any, items: int
         case "core_subscribe":
             line = server.dial(lambda: None)
             burst = b"PUB bench.a %d\r\n%s\r\n" % (SIZE, payload) * items
-            await verb(watch, "bench.a", items, lambda: line.write(b'CONNECT {"verbose":false}\r\n' + burst))
+            await verb(
+                watch,
+                "bench.a",
+                items,
+                lambda: line.write(b'CONNECT {"verbose":false}\r\n' + burst),
+            )
         case "consume":
             await verb(watch, "BENCH", "C", items, BATCH, ack=case.ack != "none")
         case "fetch" | "consume_batches":
@@ -228,7 +250,9 @@ def finish(never_waits: Coroutine[Any, Any, None]) -> None:
 
 
 def measure(client: str, name: str) -> dict[str, float]:
-    """Instructions and calls for each item, from a small and a large run behind one that fills all caches."""
+    """Instructions and calls for each item, from a small and a large run behind one that fills all
+    caches.
+    """
     few, many = COUNTED[name]
     once(client, name, few)
     small, large = once(client, name, few), once(client, name, many)
@@ -263,12 +287,16 @@ def write(found: dict[str, dict[str, dict[str, float]]]) -> None:
 
 @contextmanager
 def steady() -> Any:
-    """The same hashes in every run: what is counted is done in an interpreter of its own with a fixed seed."""
+    """The same hashes in every run: what is counted is done in an interpreter of its own with a
+    fixed seed.
+    """
     if os.environ.get("PYTHONHASHSEED") == "0":
         yield
         return
     kept = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE_")}
-    done = subprocess.run([sys.executable, *sys.argv], env=kept | {"PYTHONHASHSEED": "0"}, check=False)
+    done = subprocess.run(
+        [sys.executable, *sys.argv], env=kept | {"PYTHONHASHSEED": "0"}, check=False
+    )
     raise SystemExit(done.returncode)
 
 
@@ -305,7 +333,9 @@ def main() -> int:
             print(json.dumps(found))
             return 0
         over = 0
-        print(f"{'client':9} {'case':16} {'instructions':>13} {'budget':>9} {'calls':>8} {'budget':>8}")
+        print(
+            f"{'client':9} {'case':16} {'instructions':>13} {'budget':>9} {'calls':>8} {'budget':>8}"
+        )
         for client, cases in found.items():
             for name, numbers in cases.items():
                 bound = allowed.get(client, {}).get(name, {})

@@ -1,9 +1,10 @@
-"""What an open consumer and a message at hand cost in memory: `python tests/benchmarks/footprint.py`.
+"""What an open consumer and a message at hand cost in memory: `python
+tests/benchmarks/footprint.py`.
 
-Needs the nats-server binary, as `run.py` does. Counted are the bytes that Python allocates (tracemalloc), so the figures
-are the same on an idle and on a busy machine; they hold the adapter's part, and not the kernel's buffers. Each figure is
-the median of the rounds. A message's figure is also given without its payload, subject and reply subject, which
-nobody can do without.
+Needs the nats-server binary, as `run.py` does. Counted are the bytes that Python allocates
+(tracemalloc), so the figures are the same on an idle and on a busy machine; they hold the adapter's
+part, and not the kernel's buffers. Each figure is the median of the rounds. A message's figure is
+also given without its payload, subject and reply subject, which nobody can do without.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ async def consumers(nc: Client, name: str) -> float:
 
 
 async def messages(nc: Client, stream: str, name: str) -> tuple[float, float, float]:
-    """Bytes of one message at hand, of the same without its own text, and of one that the user keeps."""
+    """Bytes of one message at hand, of the same without its own text, and of one that the user
+    keeps.
+    """
     pull = nc.jetstream().stream(stream).consumer(name)
     before = allocated()
     async with pull.consume(MESSAGES) as feed:
@@ -63,7 +66,9 @@ async def messages(nc: Client, stream: str, name: str) -> tuple[float, float, fl
         while len(kept) < MESSAGES:
             kept += await anext(feed.batches())
         in_hands = (allocated() - before) / MESSAGES
-        text = sum(len(each.subject) + len(each.reply) + len(each.payload) for each in kept) / MESSAGES
+        text = (
+            sum(len(each.subject) + len(each.reply) + len(each.payload) for each in kept) / MESSAGES
+        )
     return at_hand, at_hand - text, in_hands
 
 
@@ -76,7 +81,9 @@ async def measure(url: str, turn: int) -> dict[str, float]:
         async with connect(url) as nc:
             figures = await messages(nc, f"FULL{size}", f"C{turn}")
         names = ("at hand", "at hand, without its text", "in the user's hands, untouched")
-        found |= {f"message of {size} B {name}": each for name, each in zip(names, figures, strict=True)}
+        found |= {
+            f"message of {size} B {name}": each for name, each in zip(names, figures, strict=True)
+        }
     return found
 
 
@@ -100,7 +107,9 @@ def main() -> int:
                 plain.consumer(stream, f"C{turn}", "explicit")
             rounds.append(asyncio.run(measure(server.url, turn)))
     del rounds[0]  # it holds what is made once, such as caches
-    print(f"Python {platform.python_version()}, {chosen.rounds} rounds\n\n| what | bytes |\n| --- | ---: |")
+    print(
+        f"Python {platform.python_version()}, {chosen.rounds} rounds\n\n| what | bytes |\n| --- | ---: |"
+    )
     for what in rounds[0]:
         print(f"| {what} | {statistics.median(each[what] for each in rounds):,.0f} |")
     return 0

@@ -1,7 +1,9 @@
-"""One run of one peer, in a process of its own: ``once.py '{"peer": ..., "case": ..., "items": ..., "url": ...}'``.
+"""One run of one peer, in a process of its own: ``once.py '{"peer": ..., "case": ..., "items": ...,
+"url": ...}'``.
 
-Started by ``run.py``, which has made the server, the stream and the consumer. On stdout it says ``go`` when a burst is
-wanted, and last one JSON object. It ends itself by SIGALRM in case that whoever started it is gone.
+Started by ``run.py``, which has made the server, the stream and the consumer. On stdout it says
+``go`` when a burst is wanted, and last one JSON object. It ends itself by SIGALRM in case that
+whoever started it is gone.
 """
 
 from __future__ import annotations
@@ -67,7 +69,12 @@ def frames(kind: str, n: int, size: int) -> bytes:
     out = []
     for i in range(n):
         subject = b"orders.created.%d" % (i % 10)
-        reply = b"$JS.ACK.ORDERS.worker.1.%d.%d.17%017d.%d" % (1_000_000 + i, 1 + i, i * 1000, n - i)
+        reply = b"$JS.ACK.ORDERS.worker.1.%d.%d.17%017d.%d" % (
+            1_000_000 + i,
+            1 + i,
+            i * 1000,
+            n - i,
+        )
         block = _HEADERS % i if kind == "hmsg" else b""
         if block:
             sizes = b"%d %d" % (len(block), len(block) + size)
@@ -92,9 +99,11 @@ async def parse(peer: object, watch: Watch, kind: str, n: int) -> dict:
 
 
 def import_time(modules: str, rounds: int) -> dict:
-    """Milliseconds of a fresh interpreter that imports, above one that does not; medians of interleaved rounds.
+    """Milliseconds of a fresh interpreter that imports, above one that does not; medians of
+    interleaved rounds.
 
-    Byte code is in a cache of the run, filled before: a tree that was never installed has none of its own.
+    Byte code is in a cache of the run, filled before: a tree that was never installed has none of
+    its own.
     """
     bare, full = [], []
     with tempfile.TemporaryDirectory(prefix="jsproto-bench-") as cache:

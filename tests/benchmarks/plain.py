@@ -1,7 +1,8 @@
 """The harness' own NATS client, on one blocking socket.
 
-It makes streams and consumers, fills streams, sends bursts, answers requests and checks afterwards what the server
-holds, so that no peer has to do the work of another and none is judged by its own word.
+It makes streams and consumers, fills streams, sends bursts, answers requests and checks afterwards
+what the server holds, so that no peer has to do the work of another and none is judged by its own
+word.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class Plain:
     def api(self, name: str, request: object = None) -> dict:
         """The answer of ``$JS.API.<name>``; an error in it is raised."""
         body = b"" if request is None else json.dumps(request).encode()
-        self.sock.sendall(b"PUB $JS.API.%s _INBOX.plain %d\r\n%s\r\n" % (name.encode(), len(body), body))
+        self.sock.sendall(
+            b"PUB $JS.API.%s _INBOX.plain %d\r\n%s\r\n" % (name.encode(), len(body), body)
+        )
         answer = json.loads(self.frame()[2])
         if "error" in answer:
             raise RuntimeError(f"{name}: {answer['error']}")
@@ -74,7 +77,9 @@ class Plain:
 
     def stream(self, name: str, subject: str) -> None:
         """Create a stream in memory."""
-        self.api(f"STREAM.CREATE.{name}", {"name": name, "subjects": [subject], "storage": "memory"})
+        self.api(
+            f"STREAM.CREATE.{name}", {"name": name, "subjects": [subject], "storage": "memory"}
+        )
 
     def consumer(self, stream: str, name: str, ack: str) -> None:
         """Create a durable pull consumer that never limits what is in flight."""
@@ -84,15 +89,22 @@ class Plain:
         self.api(f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})
 
     def fill(self, subject: str, n: int, size: int, *, headers: bool = False) -> None:
-        """Store n messages, with two headers each if wished, by publishes of which at most some thousand are unacknowledged at a time.
+        """Store n messages, with two headers each if wished, by publishes of which at most some
+        thousand are unacknowledged at a time.
 
-        A plain burst of core publishes would lose some: a stream drops what overflows its inbound queue.
+        A plain burst of core publishes would lose some: a stream drops what overflows its inbound
+        queue.
         """
         payload = b"x" * size
         one = b"PUB %s _INBOX.plain %d\r\n%s\r\n" % (subject.encode(), size, payload)
         if headers:
             sizes = len(_BLOCK), len(_BLOCK) + size
-            one = b"HPUB %s _INBOX.plain %d %d\r\n%s%s\r\n" % (subject.encode(), *sizes, _BLOCK, payload)
+            one = b"HPUB %s _INBOX.plain %d %d\r\n%s%s\r\n" % (
+                subject.encode(),
+                *sizes,
+                _BLOCK,
+                payload,
+            )
         per = 1024
         block = one * per
         sent = acked = 0

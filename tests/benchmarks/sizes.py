@@ -1,17 +1,20 @@
-"""How fast a consume is at each size, from one message in flight to all one could want: `python tests/benchmarks/sizes.py`.
+"""How fast a consume is at each size, from one message in flight to all one could want: `python
+tests/benchmarks/sizes.py`.
 
     python tests/benchmarks/sizes.py                        both tables, 5 rounds
     python tests/benchmarks/sizes.py --rounds 1 --scale 0.1 the same in short
     python tests/benchmarks/sizes.py --adapter blocking     the other adapter
     python tests/benchmarks/sizes.py --only bytes           one of `messages`, `bytes`
 
-Needs the nats-server binary, as `run.py` does. One private server holds one stream; each run makes a consumer of its own
-(ack policy none) and consumes so many messages with one size. In each round all sizes run once, in order, after a run of
-`next`, one by one, so that neighbours in the table are neighbours in time. A rate is the median of the rounds; a
-ratio is the median of the rounds' own ratios.
+Needs the nats-server binary, as `run.py` does. One private server holds one stream; each run makes
+a consumer of its own (ack policy none) and consumes so many messages with one size. In each round
+all sizes run once, in order, after a run of `next`, one by one, so that neighbours in the table are
+neighbours in time. A rate is the median of the rounds; a ratio is the median of the rounds' own
+ratios.
 
-The bars: one message in flight reaches 0.8 of the rate of `next`, and no size is slower than 0.8 of the next smaller one.
-The exit code says whether they are held; a run that is not done within its limit is a stall, and always a failure.
+The bars: one message in flight reaches 0.8 of the rate of `next`, and no size is slower than 0.8 of
+the next smaller one. The exit code says whether they are held; a run that is not done within its
+limit is a stall, and always a failure.
 """
 
 from __future__ import annotations
@@ -102,7 +105,9 @@ def rate(url: str, plain: Plain, wish: dict, n: int, *, by_await: bool) -> float
     return n / took
 
 
-def measure(chosen: argparse.Namespace, unit: str, sizes: tuple[int, ...]) -> dict[int | str, list[float]]:
+def measure(
+    chosen: argparse.Namespace, unit: str, sizes: tuple[int, ...]
+) -> dict[int | str, list[float]]:
     """Rates of all rounds by size."""
     rates: dict[int | str, list[float]] = {size: [] for size in (NEXT, *sizes)}
     with Server(chosen.server_binary or binary()) as server, Plain(server.url) as plain:
@@ -128,7 +133,9 @@ def table(unit: str, rates: dict[int | str, list[float]]) -> tuple[list[str], bo
     unjudged = {NEXT, *BYTES[:1]}  # by bytes there is no bar for the first
     for size, seen in rates.items():
         ratio = (
-            statistics.median(now / was for now, was in zip(seen, before, strict=True)) if before else None
+            statistics.median(now / was for now, was in zip(seen, before, strict=True))
+            if before
+            else None
         )
         verdict = "" if ratio is None or size in unjudged else "held" if ratio >= BAR else "MISSED"
         verdict = "STALLED" if 0.0 in seen else verdict
@@ -153,7 +160,9 @@ def main() -> int:
     parser.add_argument("--only", choices=("messages", "bytes"))
     parser.add_argument("--server-binary", metavar="PATH")
     chosen = parser.parse_args()
-    print(f"{chosen.adapter}, {chosen.rounds} rounds, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(
+        f"{chosen.adapter}, {chosen.rounds} rounds, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    )
     held = True
     for unit, sizes in (("messages", MESSAGES), ("bytes", BYTES)):
         if chosen.only in {None, unit}:

@@ -1,4 +1,6 @@
-"""The benchmark command end to end, on the smallest of runs: that it works, never how fast anything is."""
+"""The benchmark command end to end, on the smallest of runs: that it works, never how fast anything
+is.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def script(name, *arguments):
 def test_one_quick_run_measures_on_a_real_server_and_gives_a_table_and_json(tmp_path):
     kept = tmp_path / "runs.jsonl"
 
-    done = command("--quick", "--peers", "raw", "--base", "raw", "--cases", "consume", "--json", str(kept))
+    done = command(
+        "--quick", "--peers", "raw", "--base", "raw", "--cases", "consume", "--json", str(kept)
+    )
 
     assert not done.returncode, done.stderr
     (run,) = [json.loads(line) for line in kept.read_text().splitlines()]
@@ -53,7 +57,17 @@ def test_a_saved_run_becomes_the_table_of_its_medians_and_ratios(tmp_path):
     done = command("--report", str(kept))
 
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
-    best = ["consume, no ack, items/s", "raw", "1,000", "800..1,200", "5.00", "2.5", "20.00", "", ""]
+    best = [
+        "consume, no ack, items/s",
+        "raw",
+        "1,000",
+        "800..1,200",
+        "5.00",
+        "2.5",
+        "20.00",
+        "",
+        "",
+    ]
     base = ["", "natspy", "200", "100..300", "1.00", "50", "1.00", "", ""]
     assert [[*best, "0.5..0.5", ""], [*base, "0.5..0.5", ""]] == rows[2:]
 
@@ -70,7 +84,9 @@ def test_an_unknown_case_is_refused_by_name():
 def test_the_table_of_sizes_has_a_row_for_each_size_and_judges_it_by_the_one_before():
     done = script("sizes.py", "--rounds", "1", "--scale", "0.02", "--only", "bytes")
 
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()][4:]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()][
+        4:
+    ]
     expected = [
         "next",
         "250",
@@ -92,8 +108,12 @@ def test_the_table_of_sizes_has_a_row_for_each_size_and_judges_it_by_the_one_bef
 def test_the_footprint_of_a_consumer_and_of_a_message_is_told_in_bytes():
     done = script("footprint.py", "--rounds", "1")
 
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()][4:]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()][
+        4:
+    ]
     told = {what: int(number.replace(",", "")) for what, number in rows}
     assert 0 < told["open consumer"] < 20_000, done.stderr
     assert 128 < told["message of 128 B at hand"] < 1_000
-    assert told["message of 128 B at hand"] < told["message of 128 B in the user's hands, untouched"]
+    assert (
+        told["message of 128 B at hand"] < told["message of 128 B in the user's hands, untouched"]
+    )

@@ -1,4 +1,6 @@
-"""No hot path executes more than its budget: instructions and calls for each item, which are the same in every run."""
+"""No hot path executes more than its budget: instructions and calls for each item, which are the
+same in every run.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def test_each_hot_path_stays_within_its_budget(counted, client):
     }
 
     assert counted[client].keys() == allowed.keys()
-    assert {what: pair for what, pair in found.items() if pair[0] > pair[1] * (1 + ABOVE)} == {}, "dearer"
+    assert {what: pair for what, pair in found.items() if pair[0] > pair[1] * (1 + ABOVE)} == {}, (
+        "dearer"
+    )
     cheaper = {what: pair for what, pair in found.items() if pair[0] < pair[1] * (1 - BELOW)}
     assert cheaper == {}, "cheaper than its budget: run counts.py --write, so that it stays so"
 

@@ -1,4 +1,6 @@
-"""`jsproto demo` from outside: on every supported server, as text and as JSON, and when something is wrong."""
+"""`jsproto demo` from outside: on every supported server, as text and as JSON, and when something
+is wrong.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,12 @@ def test_the_demo_passes_on_each_server_with_both_adapters(version, server_binar
     assert (code, told["ok"], told["server"]) == (0, True, version)
     assert [run["adapter"] for run in told["runs"]] == ["asyncio", "blocking"]
     assert [run["published"] for run in told["runs"]] == [28, 28]
-    assert [run["monitored"] for run in told["runs"]] == [{"messages": 19, "first": 10, "last": 28}] * 2
-    assert [(run["sampled"], run["consumers"]) for run in told["runs"]] == [(18, ["DISPATCH", "NEW"])] * 2
+    assert [run["monitored"] for run in told["runs"]] == [
+        {"messages": 19, "first": 10, "last": 28}
+    ] * 2
+    assert [(run["sampled"], run["consumers"]) for run in told["runs"]] == [
+        (18, ["DISPATCH", "NEW"])
+    ] * 2
 
 
 def test_the_demo_starts_a_server_by_itself_and_tells_what_happened(capsys):

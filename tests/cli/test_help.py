@@ -35,7 +35,8 @@ def test_an_example_in_a_help_keeps_its_line(capsys, monkeypatch):
     said = paragraphs("record", capsys, monkeypatch)
 
     assert (
-        "    jsproto record --server nats://127.0.0.1:4222 --listen 127.0.0.1:4223 -o incident.trace" in said
+        "    jsproto record --server nats://127.0.0.1:4222 --listen 127.0.0.1:4223 -o incident.trace"
+        in said
     )
     assert any(each.startswith("Exit codes: 0 it was ended;") for each in said)
 

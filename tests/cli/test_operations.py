@@ -60,7 +60,8 @@ def command(*words: str, **options: object) -> subprocess.Popen[str]:
 
 def test_reports_are_tables(server, capsys):
     codes = [
-        main(["report", each, "--server", server.url]) for each in ("streams", "consumers", "replication")
+        main(["report", each, "--server", server.url])
+        for each in ("streams", "consumers", "replication")
     ]
     streams, consumers, replication = capsys.readouterr().out.split("Stream  ")[1:]
 
@@ -120,9 +121,22 @@ def test_a_context_says_where_to_go(server, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     codes = [
         main(["report", "streams", "--context", str(file)]),
-        main(["report", "streams", "--context", str(file), "--server", server.url, "--prefix", "$JS.API"]),
+        main(
+            [
+                "report",
+                "streams",
+                "--context",
+                str(file),
+                "--server",
+                server.url,
+                "--prefix",
+                "$JS.API",
+            ]
+        ),
     ]
-    code = main(["report", "streams", "--context", str(file), "--creds", str(tmp_path / "none.creds")])
+    code = main(
+        ["report", "streams", "--context", str(file), "--creds", str(tmp_path / "none.creds")]
+    )
     told = capsys.readouterr()
 
     assert (codes, code) == ([0, 0], 1)
@@ -172,7 +186,10 @@ def test_what_is_no_event_is_shown_as_that(server, capsys):
         actor = threading.Timer(0.5, act)
         actor.start()
 
-        assert main(["events", "--server", server.url, "--subject", "mine.*", "--count", "1", *words]) == 0
+        assert (
+            main(["events", "--server", server.url, "--subject", "mine.*", "--count", "1", *words])
+            == 0
+        )
         actor.join()
 
     text, as_json = capsys.readouterr().out.splitlines()
@@ -183,7 +200,9 @@ def test_what_is_no_event_is_shown_as_that(server, capsys):
 
 
 def test_ctrl_c_ends_listening_well(server):
-    process = command("events", "--server", server.url, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = command(
+        "events", "--server", server.url, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     assert process.stderr.readline().startswith("listening")
     process.send_signal(signal.SIGINT)
 
@@ -214,7 +233,9 @@ def test_an_error_is_told_with_its_notes(capsys):
 # ------------------------------------------------------------------------------------------------ backup and restore
 
 
-def test_an_account_goes_into_a_folder_and_onto_another_server(server, start_server, capsys, tmp_path):
+def test_an_account_goes_into_a_folder_and_onto_another_server(
+    server, start_server, capsys, tmp_path
+):
     other = start_server()
     folder = str(tmp_path / "b")
     saved = main(["backup", folder, "--server", server.url, "--no-progress"])
@@ -236,7 +257,10 @@ def test_an_account_goes_into_a_folder_and_onto_another_server(server, start_ser
 
     assert main(["restore", folder, "--server", other.url]) == 1
     assert "RestoreConflict: expected no streams in the way" in capsys.readouterr().err
-    assert main(["restore", folder, "--server", other.url, "--update", "--json", "--stream", "ORDERS"]) == 0
+    assert (
+        main(["restore", folder, "--server", other.url, "--update", "--json", "--stream", "ORDERS"])
+        == 0
+    )
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["streams"] == [
         {"stream": "ORDERS", "deed": "UPDATE", "consumers": ["NEW"]}
     ]
@@ -244,7 +268,16 @@ def test_an_account_goes_into_a_folder_and_onto_another_server(server, start_ser
 
 def test_configurations_alone_are_a_backup_too(server, capsys, tmp_path):
     code = main(
-        ["backup", str(tmp_path / "b"), "--server", server.url, "--no-data", "--json", "--stream", "ORDERS"]
+        [
+            "backup",
+            str(tmp_path / "b"),
+            "--server",
+            server.url,
+            "--no-data",
+            "--json",
+            "--stream",
+            "ORDERS",
+        ]
     )
     told = json.loads(capsys.readouterr().out)
 
@@ -266,7 +299,9 @@ def test_streams_in_memory_on_an_old_server_are_told(start_server, capsys, tmp_p
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_backup_that_is_killed_says_so_and_is_not_restored(start_server, tmp_path, number, capsys):
+def test_a_backup_that_is_killed_says_so_and_is_not_restored(
+    start_server, tmp_path, number, capsys
+):
     server = start_server()
     with connect(server.url) as nc, nc.jetstream().publish_window() as window:
         nc.jetstream().create_stream(name="BIG", subjects=["big"])
@@ -274,7 +309,12 @@ def test_a_backup_that_is_killed_says_so_and_is_not_restored(start_server, tmp_p
             window.put(("big", os.urandom(100_000)))
     folder = tmp_path / "b"
     process = command(
-        "backup", str(folder), "--server", server.url, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+        "backup",
+        str(folder),
+        "--server",
+        server.url,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert process.stderr.readline().startswith("[1/1] backup BIG begun")
     process.send_signal(number)

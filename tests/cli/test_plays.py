@@ -21,7 +21,9 @@ def functions(module) -> dict[str, object]:
     return {
         name: thing
         for name, thing in vars(module).items()
-        if inspect.isfunction(thing) and thing.__module__ == module.__name__ and not name.endswith("play")
+        if inspect.isfunction(thing)
+        and thing.__module__ == module.__name__
+        and not name.endswith("play")
     }
 
 

@@ -1,4 +1,6 @@
-"""`jsproto record` between real clients and real servers: what is recorded, what passes, and how it ends."""
+"""`jsproto record` between real clients and real servers: what is recorded, what passes, and how it
+ends.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,16 @@ LISTENING = "listening on "
 
 @pytest.fixture
 def recorded(monkeypatch, capsys):
-    """``recorded(words, story)`` runs the command, and beside it ``story(url)``, behind which a signal ends it; gives what it says at the end."""
+    """``recorded(words, story)`` runs the command, and beside it ``story(url)``, behind which a
+    signal ends it; gives what it says at the end.
+    """
 
     def run(words, story, number=signal.SIGINT):
         told, failures = queue.Queue(), []
         lines = []
-        monkeypatch.setattr("jsproto_cli.record._tell", lambda line: (lines.append(line), told.put(line)))
+        monkeypatch.setattr(
+            "jsproto_cli.record._tell", lambda line: (lines.append(line), told.put(line))
+        )
 
         def beside():
             try:
@@ -64,7 +70,9 @@ def records(path):
         return [record for _, record in Trace(file).records()]
 
 
-def test_clients_of_two_makers_at_once_are_recorded_and_judged_and_replayed(recorded, nats_server, tmp_path):
+def test_clients_of_two_makers_at_once_are_recorded_and_judged_and_replayed(
+    recorded, nats_server, tmp_path
+):
     async def other(url):
         nc = await nats.connect(url, name="foreign")
         sub = await nc.subscribe("tap.a")
@@ -84,7 +92,9 @@ def test_clients_of_two_makers_at_once_are_recorded_and_judged_and_replayed(reco
     assert (told["files"], told["connections"], told["full"]) == ([str(path)], 2, False)
     assert told["written"] == path.stat().st_size
     assert {each.conn for each in seen} == {"1", "2"}
-    assert b"foreign" in b"".join(each.data for each in seen if isinstance(each, Sent) and each.conn == "2")
+    assert b"foreign" in b"".join(
+        each.data for each in seen if isinstance(each, Sent) and each.conn == "2"
+    )
     assert [each.name for each in seen if isinstance(each, Happened) and each.conn == "1"] == [
         "connected",
         "client_close",
@@ -94,7 +104,9 @@ def test_clients_of_two_makers_at_once_are_recorded_and_judged_and_replayed(reco
     assert main(["lint", str(path)]) == 0
 
 
-def test_a_folder_gets_a_file_for_each_connection_and_they_share_the_room(recorded, nats_server, tmp_path):
+def test_a_folder_gets_a_file_for_each_connection_and_they_share_the_room(
+    recorded, nats_server, tmp_path
+):
     def story(url):
         for _ in range(3):
             with connect(url) as nc:
@@ -110,7 +122,9 @@ def test_a_folder_gets_a_file_for_each_connection_and_they_share_the_room(record
     assert told["written"] < 5000
     assert told["bytes"] > 3 * 60 * 50
     assert [record.name for record in records(folder / "3.trace")] == ["full"]
-    assert len([line for line in told["told"] if line.startswith("full: 4096 bytes are written")]) == 1
+    assert (
+        len([line for line in told["told"] if line.startswith("full: 4096 bytes are written")]) == 1
+    )
 
 
 def test_everything_of_users_is_kept_on_demand_and_no_secret_ever(recorded, start_server, tmp_path):
@@ -139,7 +153,13 @@ def test_tls_is_between_tap_and_server_and_the_client_speaks_in_clear(
             nc.flush()
 
     path = tmp_path / "tls.trace"
-    words = ["--ca", tmp_path / "ca.pem", "-o", path, *(["--tls-first"] if transport == "tls-first" else [])]
+    words = [
+        "--ca",
+        tmp_path / "ca.pem",
+        "-o",
+        path,
+        *(["--tls-first"] if transport == "tls-first" else []),
+    ]
     with served(server_binary_of("2.15.1"), transport, tmp_path) as there:
         recorded(["--server", there.url, *words], story)
     said = b"".join(each.data for each in records(path) if isinstance(each, Received))
@@ -169,7 +189,9 @@ def test_one_client_that_reconnects_keeps_its_name(recorded, start_server, tmp_p
     assert "eof" in [each.name for each in seen]
 
 
-def test_connections_of_one_client_that_overlap_have_names_of_their_own(recorded, nats_server, tmp_path):
+def test_connections_of_one_client_that_overlap_have_names_of_their_own(
+    recorded, nats_server, tmp_path
+):
     def story(url):
         with connect(url) as one, connect(url) as other:
             one.flush()
@@ -191,10 +213,14 @@ def test_a_server_that_is_not_there_is_told_and_the_client_is_let_go(recorded, t
         nobody = f"127.0.0.1:{door.getsockname()[1]}"
     told = recorded(["--server", nobody, "-o", tmp_path / "a.trace"], story)
 
-    assert told["told"][-1].startswith("connection 1: the server cannot be reached: ConnectionRefusedError")
+    assert told["told"][-1].startswith(
+        "connection 1: the server cannot be reached: ConnectionRefusedError"
+    )
 
 
-def test_ctrl_c_ends_connections_that_are_open_and_the_file_is_whole(recorded, nats_server, tmp_path):
+def test_ctrl_c_ends_connections_that_are_open_and_the_file_is_whole(
+    recorded, nats_server, tmp_path
+):
     held = []
 
     def story(url):
@@ -235,7 +261,9 @@ def test_who_reads_nothing_holds_nobody_up_at_the_end_and_is_not_held_in_memory(
     assert told["bytes"] < sent
 
 
-def test_more_connections_than_are_carried_are_refused(recorded, nats_server, tmp_path, monkeypatch):
+def test_more_connections_than_are_carried_are_refused(
+    recorded, nats_server, tmp_path, monkeypatch
+):
     monkeypatch.setattr("jsproto_cli.tap._MOST_CONNECTIONS", 1)
 
     def story(url):
@@ -262,11 +290,19 @@ def test_without_json_one_line_says_what_there_is(nats_server, tmp_path, capsys,
     ("words", "code", "said"),
     [
         (["--server", "http://u:cAnAry@h"], 2, "expected one of"),
-        (["--server", "ws://h"], 2, "expected a server that speaks without a WebSocket, got ws://h:80"),
+        (
+            ["--server", "ws://h"],
+            2,
+            "expected a server that speaks without a WebSocket, got ws://h:80",
+        ),
         (["--server", "h", "--listen", "4222"], 2, "expected HOST:PORT, got '4222'"),
         (["--server", "h", "--max-bytes", "0k"], 2, "expected a number of bytes"),
         (["--server", "h", "--tls", "--ca", "/no/file"], 2, "expected files with certificates"),
-        (["--server", "h", "-o", "/no/folder/a.trace"], 1, "expected a file that can be recorded to"),
+        (
+            ["--server", "h", "-o", "/no/folder/a.trace"],
+            1,
+            "expected a file that can be recorded to",
+        ),
         (["--server", "h", "-o", "/dev/null/"], 1, "File exists"),
     ],
 )

@@ -80,7 +80,16 @@ def test_a_failure_is_written_as_a_trace_and_can_be_had_again(capsys, tmp_path, 
         raise ZeroDivisionError
 
     monkeypatch.setattr(Consume, "link_up", raises)
-    words = ["--seeds", "3", "--hours", "0.05", "--works", "consume", "--failures", str(tmp_path / "f")]
+    words = [
+        "--seeds",
+        "3",
+        "--hours",
+        "0.05",
+        "--works",
+        "consume",
+        "--failures",
+        str(tmp_path / "f"),
+    ]
     assert main(["simulate", *words]) == 1
     seen = capsys.readouterr().out
     path = tmp_path / "f" / "seed-3.trace"
@@ -112,14 +121,18 @@ def test_words_that_make_no_sense_are_refused(capsys, tmp_path):
         main(["simulate", "--seeds", "a-b"])
 
 
-@pytest.mark.parametrize("text", ['{"seed": 1', "[1]", "{}", '{"seed": "x"}', "\xff", "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ['{"seed": 1', "[1]", "{}", '{"seed": "x"}', "\xff", "[" * 100_000]
+)
 def test_a_state_that_cannot_be_read_is_told_with_its_line(capsys, tmp_path, text):
     path = tmp_path / "state"
     path.write_text('{"seed": 0, "hours": 9}\n' + text, encoding="latin-1")
 
     assert main(["simulate", "--seeds", "1", "--state", str(path)]) == 2
 
-    assert f"{path}: expected a world as --state writes it in line 2, got " in capsys.readouterr().err
+    assert (
+        f"{path}: expected a world as --state writes it in line 2, got " in capsys.readouterr().err
+    )
 
 
 def test_a_state_that_cannot_be_written_is_told_before_a_world_is_lived(capsys, tmp_path):

@@ -55,7 +55,9 @@ def test_an_order_is_found_again_in_its_payload():
 
 def test_each_step_of_each_order_has_an_id_of_its_own():
     ids = [
-        story.message_id(order, step) for order in range(1, ORDERS + 1) for step in ("received", "processed")
+        story.message_id(order, step)
+        for order in range(1, ORDERS + 1)
+        for step in ("received", "processed")
     ]
 
     assert len(set(ids)) == len(ids)
@@ -66,9 +68,17 @@ def test_each_step_of_each_order_has_an_id_of_its_own():
     [
         ("published", 27, "perfect: published is 27, it must be 28"),
         ("redelivered", 0, "perfect: redelivered is 0, it must be 1"),
-        ("acked", {"NEW": 9, "DISPATCH": 8}, "perfect: acked is {'NEW': 9, 'DISPATCH': 8}, it must be"),
+        (
+            "acked",
+            {"NEW": 9, "DISPATCH": 8},
+            "perfect: acked is {'NEW': 9, 'DISPATCH': 8}, it must be",
+        ),
         ("sampled", 17, "perfect: sampled is 17, it must be 18"),
-        ("consumers", ["C", "DISPATCH", "NEW"], "consumers is ['C', 'DISPATCH', 'NEW'], it must be"),
+        (
+            "consumers",
+            ["C", "DISPATCH", "NEW"],
+            "consumers is ['C', 'DISPATCH', 'NEW'], it must be",
+        ),
         (
             "monitored",
             {"messages": 18, "first": 11, "last": 28},
@@ -96,7 +106,9 @@ def test_a_number_that_is_off_is_named_with_what_it_must_be(attribute, value, te
 
 def test_a_floor_that_runs_on_over_foreign_messages_is_no_difference():
     ledger = played()
-    ledger.standing("NEW", floor=(11, 18), unsettled=0)  # nats-server 2.9.10 says 18 where 2.14 says 10
+    ledger.standing(
+        "NEW", floor=(11, 18), unsettled=0
+    )  # nats-server 2.9.10 says 18 where 2.14 says 10
 
     assert ledger.differences() == []
 

@@ -58,9 +58,12 @@ def test_lint_of_one_file_explains_what_it_found(folder, capsys):
 
     assert code == 1
     assert (
-        "line 14, 0.500 s, a: error ack-twice: the delivery in line 11 was settled already, by b'+ACK'" in out
+        "line 14, 0.500 s, a: error ack-twice: the delivery in line 11 was settled already, by b'+ACK'"
+        in out
     )
-    assert "ADR-15.35: a message is acknowledged once (B103). Ignore every ack behind the first" in out
+    assert (
+        "ADR-15.35: a message is acknowledged once (B103). Ignore every ack behind the first" in out
+    )
 
 
 def test_lint_of_a_good_file_is_well(folder, capsys):
@@ -106,10 +109,15 @@ def test_what_lint_writes_as_toml_it_takes_as_what_must_be_found(folder, capsys)
         (b"good = 'ack-twice'", "expected a list of rules for 'good', got 'ack-twice'"),
         (b"good = [1]", "expected a list of rules for 'good', got [1]"),
         (b"[good]\nx = []", "expected a list of rules for 'good'"),
-        (b"good = ['ack-thrice']", "expected rules of `lint --rules` for 'good', got ['ack-thrice']"),
+        (
+            b"good = ['ack-thrice']",
+            "expected rules of `lint --rules` for 'good', got ['ack-thrice']",
+        ),
     ],
 )
-def test_an_expectation_that_cannot_be_read_is_told_before_anything_is_judged(folder, capsys, data, said):
+def test_an_expectation_that_cannot_be_read_is_told_before_anything_is_judged(
+    folder, capsys, data, said
+):
     path = folder / "expected.toml"
     path.write_bytes(data)
 
@@ -130,7 +138,8 @@ def test_an_expectation_that_is_not_there_is_told(folder, capsys):
 def test_the_rules_are_shown_with_what_is_right(capsys):
     assert main(["lint", "--rules"]) == 0
     assert (
-        "ack-twice (error)\n    ADR-15.35: a message is acknowledged once (B103)\n" in capsys.readouterr().out
+        "ack-twice (error)\n    ADR-15.35: a message is acknowledged once (B103)\n"
+        in capsys.readouterr().out
     )
 
 
@@ -140,7 +149,9 @@ def test_a_file_that_cannot_be_read_is_one_error_with_its_line(tmp_path, capsys,
     (tmp_path / "x.trace").write_text(BROKEN)
 
     assert main([command, *form, str(tmp_path)]) == 1
-    assert f"{tmp_path}/x.trace, line 14: expected a line that begins with" in capsys.readouterr().out
+    assert (
+        f"{tmp_path}/x.trace, line 14: expected a line that begins with" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("command", ["lint", "replay"])
@@ -320,7 +331,9 @@ def test_every_kind_of_step_has_words(tmp_path, capsys):
 def rerunnable(path, damage=lambda text: text):
     """A session of a recorder, perhaps changed."""
     file = NewFile(path)
-    machine = Recorder(Options(servers="nats://sim"), entropy=bytes, now=0.0, tape=Tape(file, keep=Keep.FULL))
+    machine = Recorder(
+        Options(servers="nats://sim"), entropy=bytes, now=0.0, tape=Tape(file, keep=Keep.FULL)
+    )
     pair = Pair(machine, SimServer())
     pair.step()
     machine.open(Subscription("a"), pair.now)
@@ -338,14 +351,19 @@ def test_replay_runs_our_own_traces_again(tmp_path, capsys):
     assert " bytes out in 5 frames, all equal\n" in out
     assert main(["replay", "--json", str(tmp_path)]) == 0
     again = json.loads(capsys.readouterr().out)["rerun"]
-    assert (again["frames"], again["given"], again["diverged"], again["line"]) == (5, 0, False, None)
+    assert (again["frames"], again["given"], again["diverged"], again["line"]) == (
+        5,
+        0,
+        False,
+        None,
+    )
 
 
 def test_replay_shows_where_our_machines_go_another_way(tmp_path, capsys):
     rerunnable(tmp_path / "own.trace", lambda text: text.replace("> a SUB a 2", "> a SUB b 2"))
-    line = (tmp_path / "own.trace").read_text()[: (tmp_path / "own.trace").read_text().index("SUB b")].count(
-        "\n"
-    ) + 1
+    line = (tmp_path / "own.trace").read_text()[
+        : (tmp_path / "own.trace").read_text().index("SUB b")
+    ].count("\n") + 1
 
     assert main(["replay", str(tmp_path)]) == 1
     out = capsys.readouterr().out
@@ -360,7 +378,10 @@ def test_replay_says_what_cannot_be_run_again(tmp_path, capsys):
     rerunnable(tmp_path / "own.trace", lambda text: text.replace(', "args"', ', "arguments"'))
 
     assert main(["replay", str(tmp_path)]) == 0
-    assert "all equal; then a Subscription is opened, which cannot be made again" in capsys.readouterr().out
+    assert (
+        "all equal; then a Subscription is opened, which cannot be made again"
+        in capsys.readouterr().out
+    )
 
 
 def test_replay_of_a_file_that_ends_in_the_middle_of_a_line_names_the_line_and_blames_no_machine(
@@ -378,7 +399,8 @@ def test_replay_of_a_file_that_ends_in_the_middle_of_a_line_names_the_line_and_b
     assert told["rerun"] is None
 
 
-# Half a surrogate pair, a control sequence, a mark of direction, and another script: a peer may say them all.
+# Half a surrogate pair, a control sequence, a mark of direction, and another script: a peer may say
+# them all.
 ODD = r"\\ud800 \\u001b]0;x\\u0007 \\u202e \\u0085 \\u00e9"
 
 
@@ -449,6 +471,10 @@ def test_lint_names_the_rules_that_had_nothing_to_judge(folder, capsys):
     assert main(["lint", "--json", str(folder / "good.trace")]) == 0
     told = json.loads(capsys.readouterr().out)
 
-    assert {"pull-over-asks", "ack-twice", "command-broken"} & set(told["not_judged"]) == {"command-broken"}
-    assert {"heartbeats-ignored", "no-pull-after-reconnect", "flow-answered-twice"} <= set(told["not_judged"])
+    assert {"pull-over-asks", "ack-twice", "command-broken"} & set(told["not_judged"]) == {
+        "command-broken"
+    }
+    assert {"heartbeats-ignored", "no-pull-after-reconnect", "flow-answered-twice"} <= set(
+        told["not_judged"]
+    )
     assert sorted(told["judged"] + told["not_judged"]) == sorted(rule.name for rule in RULES)

@@ -1,4 +1,6 @@
-"""`jsproto view` in a real browser: what the page shows, how it is steered, and that nothing in a trace is more than text."""
+"""`jsproto view` in a real browser: what the page shows, how it is steered, and that nothing in a
+trace is more than text.
+"""
 
 import json
 import re
@@ -13,7 +15,8 @@ from tests.trace.plays import long_trace
 
 #: What a page may weigh beside its data.
 MOST_BESIDE = 150 * 1024
-#: Seconds until a hundred thousand rows stand; the goal is 2, the bound is for a machine that others use too.
+#: Seconds until a hundred thousand rows stand; the goal is 2, the bound is for a machine that
+#: others use too.
 GOAL, BOUND = 2.0, 10.0
 
 EVIL = "</script><script>document.title='taken'</script><img/src=x/onerror=document.title='taken'>"
@@ -98,11 +101,16 @@ def test_the_page_is_written_where_it_was_asked_for_and_told(tmp_path, capsys):
 def test_a_page_is_as_many_bytes_as_is_told_where_a_letter_is_more_than_one(tmp_path, capsys):
     (tmp_path / "bücher.trace").write_text(SMALL)
 
-    assert main(["view", str(tmp_path / "bücher.trace"), "-o", str(tmp_path / "y.html"), "--json"]) == 0
+    assert (
+        main(["view", str(tmp_path / "bücher.trace"), "-o", str(tmp_path / "y.html"), "--json"])
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["bytes"] == (tmp_path / "y.html").stat().st_size
 
 
-def test_without_a_name_the_page_is_called_as_the_trace_and_stands_here(tmp_path, capsys, monkeypatch):
+def test_without_a_name_the_page_is_called_as_the_trace_and_stands_here(
+    tmp_path, capsys, monkeypatch
+):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "x.trace").write_text(SMALL)
     monkeypatch.chdir(tmp_path)
@@ -117,7 +125,9 @@ def test_rows_that_have_no_place_are_told(tmp_path, capsys, monkeypatch):
     (tmp_path / "x.trace").write_text(SMALL)
 
     assert main(["view", str(tmp_path / "x.trace"), "-o", str(tmp_path / "x.html")]) == 0
-    assert capsys.readouterr().err == "392 more rows are not shown: --lines FIRST-LAST shows others\n"
+    assert (
+        capsys.readouterr().err == "392 more rows are not shown: --lines FIRST-LAST shows others\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +177,8 @@ def test_a_hundred_thousand_records_stand_in_time_and_the_page_weighs_little_bes
     )
     text = (tmp_path / "page.html").read_text()
     data = sum(
-        len(found[1]) for found in re.finditer(r'<script type="text/plain"[^>]*>([^<]*)</script>', text)
+        len(found[1])
+        for found in re.finditer(r'<script type="text/plain"[^>]*>([^<]*)</script>', text)
     )
     print(f"load event after {load:.2f} s, 100,000 records stand after {ready:.2f} s (goal {GOAL} s); {len(text) - data} bytes beside {data} of data")  # fmt: skip
 
@@ -191,7 +202,10 @@ def test_nothing_in_a_trace_is_more_than_text(shown, tmp_path):
 
     assert tab.value("document.title") == "<b>x{title}.trace"
     assert tab.value("document.querySelectorAll('script').length") == 3
-    assert tab.value("document.querySelectorAll('img, h1 b, #rows script, #detail script').length") == 0
+    assert (
+        tab.value("document.querySelectorAll('img, h1 b, #rows script, #detail script').length")
+        == 0
+    )
     assert EVIL in tab.value("document.getElementById('rows').textContent")
     assert "sEcReT" not in (tmp_path / "page.html").read_text()
 
@@ -298,9 +312,7 @@ def test_a_click_on_a_row_opens_it_and_one_on_the_time_axis_goes_there(shown):
 
 def test_the_time_axis_is_zoomed_around_the_chosen_row_and_follows_it(shown):
     tab = shown(SMALL)
-    at = (
-        "(({ left, width }) => left + width / 2)(document.querySelector('#timeline').getBoundingClientRect())"
-    )
+    at = "(({ left, width }) => left + width / 2)(document.querySelector('#timeline').getBoundingClientRect())"
     tab.press("u", "/", *":401", "Enter", *"+++")
     assert chosen(tab)[0] == 401
     tab.press("End")
@@ -347,7 +359,8 @@ CONTRAST = """(() => {
 })()"""
 
 
-#: A pull that is owed heartbeats each half second, a server that is silent from second 2 to 7, and a link that is lost for a second.
+#: A pull that is owed heartbeats each half second, a server that is silent from second 2 to 7, and
+#: a link that is lost for a second.
 BODY = '{"batch":20,"expires":30000000000,"idle_heartbeat":500000000}'
 SETUP = "> a PUB orders.new 1\\r\\n1\\r\\n\n> a PUB orders.old 1\\r\\n1\\r\\n\n" * 100
 INCIDENT = rf"""#jsproto-trace/2
@@ -389,10 +402,13 @@ def test_a_page_of_a_trace_without_anything_wrong_opens_at_its_first_row(shown):
     assert shown(SMALL).value("document.getElementById('ladder').scrollTop") == 0
 
 
-#: Two requests with their answers, a PING with its PONG, a pull that is served and acked, a burst of publishes and a pull in excess.
+#: Two requests with their answers, a PING with its PONG, a pull that is served and acked, a burst
+#: of publishes and a pull in excess.
 PULLING = '{"batch":5,"expires":30000000000,"idle_heartbeat":15000000000}'
 ACKS = "$JS.ACK.S.C.1.{0}.{0}.1700000000000000000.0"
-SERVED = "@ 0.50{0}\n< a MSG s 2 " + ACKS + " 1\\r\\nx\\r\\n\n> a PUB " + ACKS + " 4\\r\\n+ACK\\r\\n\n"
+SERVED = (
+    "@ 0.50{0}\n< a MSG s 2 " + ACKS + " 1\\r\\nx\\r\\n\n> a PUB " + ACKS + " 4\\r\\n+ACK\\r\\n\n"
+)
 BURST = "> a PUB orders.b 1\\r\\n1\\r\\n\n" * 40
 BUSY = rf"""#jsproto-trace/2
 = a connected
@@ -434,7 +450,10 @@ def test_answers_stand_beside_what_they_answer_and_runs_are_one_row(shown):
         ["PING  ·  after 2 ms PONG", ""],
         ["SUB _INBOX.> as 2", ""],
         ["STREAM.INFO S  ·  after 1 ms message _INBOX.r1 (2 bytes)", ""],
-        ["publish orders.new (1 bytes), reply _INBOX.r2  ·  after 2 ms message _INBOX.r2 (23 bytes)", ""],
+        [
+            "publish orders.new (1 bytes), reply _INBOX.r2  ·  after 2 ms message _INBOX.r2 (23 bytes)",
+            "",
+        ],
         ["5 of 5, filled  ·  pull 5 from S.C, expires 30 s, to _INBOX.p", ""],
         [
             f"5 times in 4 ms  ·  delivery 1 of S.C: message 1 on s (1 bytes), 0 left  ·  each with +ACK to {ACKS.format(1)}",
@@ -486,7 +505,9 @@ def test_the_bound_of_what_may_be_pending_stands_in_the_time_axis(shown):
         f"document.querySelector('#timeline canvas').dispatchEvent(new PointerEvent('pointermove', {{ clientX: {box[0] + 112 + (box[2] - 124) * 0.5015 / 1.5}, clientY: {box[1] + 40} }}))"
     )
 
-    assert "4 messages pending\n5 is the bound" in tab.value("document.getElementById('tip').textContent")
+    assert "4 messages pending\n5 is the bound" in tab.value(
+        "document.getElementById('tip').textContent"
+    )
 
 
 def test_silence_and_a_lost_link_are_told_at_their_rows(shown):

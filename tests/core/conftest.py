@@ -1,4 +1,6 @@
-"""The server's side of a session in a few words, and a fixed entropy: tests of the core read like a conversation."""
+"""The server's side of a session in a few words, and a fixed entropy: tests of the core read like a
+conversation.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,13 @@ def fixed_entropy(count: int) -> bytes:
 
 def info_line(**members: object) -> bytes:
     """An INFO as a 2.15 server sends it."""
-    told = {"server_id": "NA", "version": "2.15.1", "proto": 1, "headers": True, "max_payload": 1_048_576}
+    told = {
+        "server_id": "NA",
+        "version": "2.15.1",
+        "proto": 1,
+        "headers": True,
+        "max_payload": 1_048_576,
+    }
     return b"INFO " + json.dumps({**told, **members}).encode() + b" \r\n"
 
 
@@ -29,7 +37,9 @@ class Wire:
     `sent` and `events` hold what has come out since they were last emptied by `out` and `told`.
     """
 
-    def __init__(self, *servers: str, now: float = 0.0, entropy=fixed_entropy, **options: object) -> None:
+    def __init__(
+        self, *servers: str, now: float = 0.0, entropy=fixed_entropy, **options: object
+    ) -> None:
         options.setdefault("randomize", False)
         options.setdefault("reconnect_jitter", 0.0)
         self.now = now

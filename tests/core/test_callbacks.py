@@ -89,13 +89,24 @@ def test_what_does_its_work_in_the_call_is_taken(function):
 
 @pytest.mark.parametrize("given", [None, 5, "print"])
 def test_what_cannot_be_called_is_refused(given):
-    with pytest.raises(InvalidConfig, match=f"expected a function as watch, got {type(given).__name__}"):
+    with pytest.raises(
+        InvalidConfig, match=f"expected a function as watch, got {type(given).__name__}"
+    ):
         check_callback(given, "watch")
 
 
 @pytest.mark.parametrize(
     "call",
-    [waits, yields, both, AsyncMock(), marked, Pages, lambda: map(plain, [1]), lambda: filter(plain, [1])],
+    [
+        waits,
+        yields,
+        both,
+        AsyncMock(),
+        marked,
+        Pages,
+        lambda: map(plain, [1]),
+        lambda: filter(plain, [1]),
+    ],
 )
 def test_a_result_that_nobody_awaits_is_refused_and_closed(call):
     with pytest.raises(InvalidConfig, match="nobody awaits"):

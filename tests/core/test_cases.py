@@ -1,4 +1,6 @@
-"""Public bug reports of other clients, told to a whole connection: the frames in, what must come out."""
+"""Public bug reports of other clients, told to a whole connection: the frames in, what must come
+out.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,15 @@ from itertools import pairwise
 import pytest
 
 from jsproto.core.connection.auth import Auth
-from jsproto.core.connection.events import Closed, Dial, Disconnected, HangUp, NoticeKind, Ready, Upgrade
+from jsproto.core.connection.events import (
+    Closed,
+    Dial,
+    Disconnected,
+    HangUp,
+    NoticeKind,
+    Ready,
+    Upgrade,
+)
 from jsproto.core.connection.link import OPEN, LinkState
 from jsproto.core.conversation.conversation import StopMode
 from jsproto.core.pubsub.request import Flush, request
@@ -29,7 +39,9 @@ from jsproto.wire.headers import Headers
 
 
 def listening(wire, *subjects, **options):
-    """A link that is up, with subscriptions on sids 2, 3 ...; what was sent and told so far is dropped."""
+    """A link that is up, with subscriptions on sids 2, 3 ...; what was sent and told so far is
+    dropped.
+    """
     w = wire(**options).up()
     subs = [w.open(Subscription(subject)) for subject in subjects]
     w.out()
@@ -74,7 +86,9 @@ def heard(wire, pieces):
 def test_B125_nothing_depends_on_where_the_transport_cuts(wire):
     whole = heard(wire, [STREAM])
 
-    assert [b"", b"x", 300, b"hi", b"last"] == [len(each) if len(each) > 9 else each for each in whole[0]]
+    assert [b"", b"x", 300, b"hi", b"last"] == [
+        len(each) if len(each) > 9 else each for each in whole[0]
+    ]
     assert b"PONG\r\n" == whole[1]
     assert whole == heard(wire, [STREAM[at : at + 1] for at in range(len(STREAM))])
     for at in range(len(STREAM)):
@@ -403,7 +417,9 @@ def test_B157_a_server_of_gossip_gets_tls_and_user_too(wire, info):
 
     w.connection.transport_up(w.now)
 
-    assert {"user": "u", "pass": "p"}.items() <= json.loads(w.lines()[0].removeprefix("CONNECT ")).items()
+    assert {"user": "u", "pass": "p"}.items() <= json.loads(
+        w.lines()[0].removeprefix("CONNECT ")
+    ).items()
 
 
 def test_B158_a_lame_duck_is_left_and_its_subscriptions_come_back_elsewhere(wire, info):
@@ -418,7 +434,9 @@ def test_B158_a_lame_duck_is_left_and_its_subscriptions_come_back_elsewhere(wire
     assert ["SUB a 2"] == w.lines()
 
 
-@pytest.mark.parametrize("text", ["Some New Error", "Stale Connection", "Server Shutdown", "Slow Consumer"])
+@pytest.mark.parametrize(
+    "text", ["Some New Error", "Stale Connection", "Server Shutdown", "Slow Consumer"]
+)
 def test_B161_no_error_closes_the_client_for_good(wire, text):
     w = wire().up()
     w.feed(f"-ERR '{text}'\r\n".encode())
@@ -476,7 +494,9 @@ def test_B170_an_answer_for_the_nonce_of_an_earlier_handshake_is_ignored(wire, i
 
 
 def mux(w):
-    return next(line.split()[1] for line in w.lines() if line.startswith("SUB") and line.endswith(" 1"))
+    return next(
+        line.split()[1] for line in w.lines() if line.startswith("SUB") and line.endswith(" 1")
+    )
 
 
 def test_B181_two_clients_never_share_a_reply(wire):
@@ -515,7 +535,9 @@ def test_B182_answers_are_found_whatever_the_prefix(wire, prefix):
     [
         (lambda w, asked, reply: w.feed(f"MSG {reply} 1 2\r\nok\r\n".encode()), None),
         (
-            lambda w, asked, reply: w.feed(f"HMSG {reply} 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n".encode()),
+            lambda w, asked, reply: w.feed(
+                f"HMSG {reply} 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n".encode()
+            ),
             NoResponders,
         ),
         (lambda w, asked, reply: w.at(1.0), RequestTimeout),

@@ -10,7 +10,16 @@ from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.events import Notice, NoticeKind
 from jsproto.wire.info import parse_info, release_of
 
-HOSTILE = ['a"b', 'c\\\\d","echo":false,"x":"', "\u0001\u00e9", "'\r\n", "\u2028", "a\\", "\U0001f600", "{}"]
+HOSTILE = [
+    'a"b',
+    'c\\\\d","echo":false,"x":"',
+    "\u0001\u00e9",
+    "'\r\n",
+    "\u2028",
+    "a\\",
+    "\U0001f600",
+    "{}",
+]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -43,7 +52,9 @@ def test_a_change_of_the_servers_is_told_once_and_none_for_an_equal_list_n064(wi
         w.feed(info(connect_urls=urls))
         told.append([each.detail.added for each in w.told() if isinstance(each, Notice)])
 
-    assert [["b"], [], [], ["c"]] == [[server.host for change in one for server in change] for one in told]
+    assert [["b"], [], [], ["c"]] == [
+        [server.host for change in one for server in change] for one in told
+    ]
     assert NoticeKind.POOL_CHANGED
 
 

@@ -1,4 +1,6 @@
-"""A duration is a number of seconds or a timedelta, wherever one is given; what is neither is refused by its name."""
+"""A duration is a number of seconds or a timedelta, wherever one is given; what is neither is
+refused by its name.
+"""
 
 from __future__ import annotations
 
@@ -78,10 +80,16 @@ PLACES = {
     "ingest.quiet": ("quiet", lambda given: STREAM.ingest(quiet=given)),
     "fetch.expires": ("expires", lambda given: CONSUMER.fetch(1, expires=given)),
     "fetch.timeout": ("timeout", lambda given: CONSUMER.fetch(1, timeout=given)),
-    "fetch.idle_heartbeat": ("idle_heartbeat", lambda given: CONSUMER.fetch(1, idle_heartbeat=given)),
+    "fetch.idle_heartbeat": (
+        "idle_heartbeat",
+        lambda given: CONSUMER.fetch(1, idle_heartbeat=given),
+    ),
     "next.timeout": ("timeout", lambda given: CONSUMER.next(timeout=given)),
     "consume.expires": ("expires", lambda given: CONSUMER.consume(expires=given)),
-    "consume.idle_heartbeat": ("idle_heartbeat", lambda given: CONSUMER.consume(idle_heartbeat=given)),
+    "consume.idle_heartbeat": (
+        "idle_heartbeat",
+        lambda given: CONSUMER.consume(idle_heartbeat=given),
+    ),
     "ack_next.expires": ("expires", lambda given: CONSUMER.ack_next(expires=given)),
     "ordered.expires": ("expires", lambda given: JS.ordered_consumer("S", expires=given)),
     "read.expires": ("expires", lambda given: STREAM.read(expires=given)),
@@ -97,9 +105,15 @@ PLACES = {
     ),
     "AckOptions.wait": ("wait", lambda given: AckOptions(wait=given)),
     "ConsumeOptions.retry_wait": ("retry_wait", lambda given: ConsumeOptions(retry_wait=given)),
-    "ConsumeOptions.retry_wait_max": ("retry_wait_max", lambda given: ConsumeOptions(retry_wait_max=given)),
+    "ConsumeOptions.retry_wait_max": (
+        "retry_wait_max",
+        lambda given: ConsumeOptions(retry_wait_max=given),
+    ),
     "BatchOptions.timeout": ("timeout", lambda given: BatchOptions(timeout=given)),
-    "OrderedOptions.create_timeout": ("create_timeout", lambda given: OrderedOptions(create_timeout=given)),
+    "OrderedOptions.create_timeout": (
+        "create_timeout",
+        lambda given: OrderedOptions(create_timeout=given),
+    ),
     "ConsumeOptions.inactive_threshold": (
         "inactive_threshold",
         lambda given: ConsumeOptions(inactive_threshold=given),
@@ -108,7 +122,9 @@ PLACES = {
     "NatsServer.patience": ("patience", lambda given: NatsServer(sys.executable, patience=given)),
     "confirmed": (
         "timeout",
-        lambda given: next(confirmed(JsMessage((1, "a", "$JS.ACK.S.C.1.1.1.0.0", None, b"")), timeout=given)),
+        lambda given: next(
+            confirmed(JsMessage((1, "a", "$JS.ACK.S.C.1.1.1.0.0", None, b"")), timeout=given)
+        ),
     ),
 }
 
@@ -134,7 +150,9 @@ def test_what_is_no_duration_is_refused_by_its_name(place, wrong):
 
 def durations(handle: type) -> set[str]:
     """The methods of a class of the facade that take a duration, each with the parameter."""
-    word = re.compile(r"(?:^|_)(timeout|wait|expires|heartbeat|patience|interval|stall|idle|quiet)$")
+    word = re.compile(
+        r"(?:^|_)(timeout|wait|expires|heartbeat|patience|interval|stall|idle|quiet)$"
+    )
     return {
         f"{name}.{each.name}: {each.annotation}"
         for name, method in inspect.getmembers(handle, inspect.isfunction)
@@ -164,7 +182,9 @@ def durations(handle: type) -> set[str]:
 def test_every_duration_of_a_method_may_be_a_timedelta(handle):
     given = durations(handle)
 
-    assert {each for each in given if "timedelta" not in each and "RetryPolicy" not in each} == set()
+    assert {
+        each for each in given if "timedelta" not in each and "RetryPolicy" not in each
+    } == set()
     assert given
 
 

@@ -1,4 +1,6 @@
-"""When a server is tried again and when not: refused credentials, counted attempts, and what may not be said in clear."""
+"""When a server is tried again and when not: refused credentials, counted attempts, and what may
+not be said in clear.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ NUMBERS = {
     for each in Options.__attrs_attrs__
     if isinstance(each.default, (int, float)) and not isinstance(each.default, bool)
 }
-COUNTS = [name for name, default in NUMBERS.items() if isinstance(default, int)] + ["max_reconnects"]
+COUNTS = [name for name, default in NUMBERS.items() if isinstance(default, int)] + [
+    "max_reconnects"
+]
 
 
 def refused(wire, *texts):
@@ -80,7 +84,9 @@ def test_the_same_refusal_twice_ends_it(wire, texts):
 
 def test_a_refusal_is_counted_for_each_server_by_itself(wire):
     w = refused(
-        wire("nats://u:p@a:1", "nats://u:p@b:1", **EVER), "Authorization Violation", "Authorization Violation"
+        wire("nats://u:p@a:1", "nats://u:p@b:1", **EVER),
+        "Authorization Violation",
+        "Authorization Violation",
     )
 
     assert not w.connection.closed
@@ -152,7 +158,9 @@ def test_less_than_one_sweep_is_refused(wrong):
         Options(connect_sweeps=wrong)
 
 
-@pytest.mark.parametrize("name", [name for name, default in NUMBERS.items() if isinstance(default, float)])
+@pytest.mark.parametrize(
+    "name", [name for name, default in NUMBERS.items() if isinstance(default, float)]
+)
 @pytest.mark.parametrize("wrong", ["3", True, float("nan"), None, -1.0])
 def test_a_time_is_a_number_of_seconds(name, wrong):
     with pytest.raises(
@@ -162,9 +170,13 @@ def test_a_time_is_a_number_of_seconds(name, wrong):
 
 
 def test_all_numbers_of_the_options_are_looked_at():
-    assert {"connect_sweeps", "max_pings_out", "max_payload", "max_backlog", "connect_timeout"} <= set(
-        NUMBERS
-    )
+    assert {
+        "connect_sweeps",
+        "max_pings_out",
+        "max_payload",
+        "max_backlog",
+        "connect_timeout",
+    } <= set(NUMBERS)
 
 
 # ---------------------------------------------------------------------------------------------- in clear
@@ -266,7 +278,9 @@ def test_the_text_of_an_error_is_cut_however_much_a_server_says():
         ApiError(500, 1, huge),
         StatusError(409, huge),
         StatusError(409, "a", huge),
-        api_error({"code": 500, "err_code": 10_000, "description": huge}, RequestContext(what="a stream")),
+        api_error(
+            {"code": 500, "err_code": 10_000, "description": huge}, RequestContext(what="a stream")
+        ),
     ):
         assert len(str(error)) < 3000
         assert len(repr(error)) < 3000
@@ -293,12 +307,17 @@ def test_a_server_that_tells_of_hundreds_makes_no_storm(wire):
     w.down()
     moments = dials(w, 10.0)
 
-    assert max(sum(first <= each < first + SECOND for each in moments) for first in moments) == MOST_DIALS
+    assert (
+        max(sum(first <= each < first + SECOND for each in moments) for first in moments)
+        == MOST_DIALS
+    )
     assert len(moments) >= 9 * MOST_DIALS
 
 
 def test_whom_the_user_wants_waits_for_no_pace(wire):
-    w = wire("nats://a:1", connect_sweeps=None).up(connect_urls=[f"10.0.0.{n}:4222" for n in range(50)])
+    w = wire("nats://a:1", connect_sweeps=None).up(
+        connect_urls=[f"10.0.0.{n}:4222" for n in range(50)]
+    )
     while w.connection.state is not LinkState.WAITING:
         w.down()
     w.connection.reconnect(w.now, server="a:1")

@@ -1,4 +1,6 @@
-"""A peer that lies, floods or breaks: one typed error, bounded memory, work in step with its bytes, never an exception."""
+"""A peer that lies, floods or breaks: one typed error, bounded memory, work in step with its bytes,
+never an exception.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ KIB = 1024
 
 
 def peer(info, *, up):
-    """A connection whose server has said INFO, or is up with a subscription (sid 2); its events are read."""
+    """A connection whose server has said INFO, or is up with a subscription (sid 2); its events are
+    read.
+    """
     connection = Connection(Options(max_payload=MOST, max_reconnects=1), entropy=bytes, now=0.0)
     connection.transport_up(0.0)
     sub = connection.open(Subscription("a"), 0.0)
@@ -52,7 +56,8 @@ def failures(events):
     return [event.error for event in events if isinstance(event, Disconnected)] + [
         event.detail
         for event in events
-        if isinstance(event, Notice) and event.kind in (NoticeKind.ATTEMPT_FAILED, NoticeKind.SERVER_ERROR)
+        if isinstance(event, Notice)
+        and event.kind in (NoticeKind.ATTEMPT_FAILED, NoticeKind.SERVER_ERROR)
     ]
 
 
@@ -97,7 +102,9 @@ LIES = {
     "INFO nested 50,000 deep": (b"INFO " + NESTED + b"\r\n", 0),
     "INFO nested 50,000 deep without end": (b"INFO " + NESTED, 2 * MOST),
     "60,000 servers": (
-        b'INFO {"connect_urls":[' + b",".join(b'"h%d:4222"' % at for at in range(60_000)) + b"]}\r\n",
+        b'INFO {"connect_urls":['
+        + b",".join(b'"h%d:4222"' % at for at in range(60_000))
+        + b"]}\r\n",
         0,
     ),
     "a number of 5,000 digits in INFO": (b'INFO {"max_payload":' + b"9" * 5000 + b"}\r\n", 0),
@@ -157,7 +164,9 @@ def test_the_largest_message_is_held_at_most_twice(info, piece):
 def test_ten_thousand_headers_are_a_message_like_any_other(info):
     connection, sub = peer(info, up=True)
     block = b"NATS/1.0\r\n" + b"".join(b"h%d: %d\r\n" % (at, at) for at in range(10_000)) + b"\r\n"
-    held, events = growth(connection, [b"HMSG a 2 %d %d\r\n" % (len(block), len(block)) + block + b"\r\n"])
+    held, events = growth(
+        connection, [b"HMSG a 2 %d %d\r\n" % (len(block), len(block)) + block + b"\r\n"]
+    )
     message = connection.take(sub, 0.0)
 
     assert [] == failures(events)
@@ -181,7 +190,9 @@ def test_ten_thousand_headers_are_a_message_like_any_other(info):
 )
 def test_a_flood_of_one_frame_is_worked_off_and_leaves_nothing(info, frame):
     connection, sub = peer(info, up=True)
-    connection.receive_data(b"MSG a 2 0\r\n\r\n", 0.0)  # so it is none of those that the server refuses
+    connection.receive_data(
+        b"MSG a 2 0\r\n\r\n", 0.0
+    )  # so it is none of those that the server refuses
     flood = frame * (8 * KIB // len(frame))
 
     def rounds(count):
@@ -242,7 +253,9 @@ def operations(work):
             sys.settrace(traced)
             work()
             return
-        watch = sys.monitoring  # settrace tells of no operation in frames that begin later, from 3.12 on
+        watch = (
+            sys.monitoring
+        )  # settrace tells of no operation in frames that begin later, from 3.12 on
         watch.use_tool_id(4, "operations")
         try:
             watch.register_callback(4, watch.events.INSTRUCTION, instruction)
@@ -374,7 +387,9 @@ def test_twice_as_much_is_at_most_twice_the_work(info, make):
 MUX = "_INBOX.R.0000000000000000000000"
 FRAMES = st.sampled_from(
     [
-        b"INFO " + json.dumps({"max_payload": 1000, "connect_urls": ["b:1", "[::1]:2"]}).encode() + b"\r\n",
+        b"INFO "
+        + json.dumps({"max_payload": 1000, "connect_urls": ["b:1", "[::1]:2"]}).encode()
+        + b"\r\n",
         b'INFO {"ldm":true,"nonce":"n","tls_available":true}\r\n',
         b"PING\r\n",
         b"PONG\r\n",
@@ -427,13 +442,24 @@ GREETING = b'INFO {"max_payload":1000}\r\n'
 
 
 def led(script, cut):
-    """All that comes out of a connection that is told anything at all; conversations are opened on the way."""
+    """All that comes out of a connection that is told anything at all; conversations are opened on
+    the way.
+    """
     connection = Connection(
-        Options(servers="a,b", randomize=False, reconnect_wait=0.001, max_payload=5000, connect_sweeps=None),
+        Options(
+            servers="a,b",
+            randomize=False,
+            reconnect_wait=0.001,
+            max_payload=5000,
+            connect_sweeps=None,
+        ),
         entropy=bytes,
         now=0.0,
     )
-    opened = [connection.open(each, 0.0) for each in (Subscription("a"), request("svc"), Puller(), Flush())]
+    opened = [
+        connection.open(each, 0.0)
+        for each in (Subscription("a"), request("svc"), Puller(), Flush())
+    ]
     out = []
     for now, step in enumerate(script):
         if step in ("up", "greet"):
@@ -447,7 +473,8 @@ def led(script, cut):
             connection.handle_tick(float(now))
         elif step == "open" and not connection.closed:
             opened += [
-                connection.open(each, float(now)) for each in (request("svc"), Subscription("b"), Flush())
+                connection.open(each, float(now))
+                for each in (request("svc"), Subscription("b"), Flush())
             ]
         elif step == "take":
             for each in opened:
@@ -468,7 +495,10 @@ def led(script, cut):
 
 
 @settings(max_examples=250, deadline=None)
-@given(st.lists(STEPS, min_size=3, max_size=40).map(lambda steps: ["greet", *steps]), st.integers(1, 50))
+@given(
+    st.lists(STEPS, min_size=3, max_size=40).map(lambda steps: ["greet", *steps]),
+    st.integers(1, 50),
+)
 def test_whatever_is_said_nothing_is_raised_and_it_is_the_same_each_time(script, cut):
     assert led(script, cut) == led(script, cut)
 

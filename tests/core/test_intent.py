@@ -1,8 +1,10 @@
-"""What was wished of a link holds on every link: TLS and who we are, over random scripts of links, gossip and lies (invariant 33).
+"""What was wished of a link holds on every link: TLS and who we are, over random scripts of links,
+gossip and lies (invariant 33).
 
-A script is a list of links, each with what its server claims and how far it comes. Judged is what leaves: no byte of a secret before TLS stands
-where it was asked for, no server that was named in clear there, a decision that depends on nothing but the wish and the INFO, be it the first link or the tenth, and an answer to no nonce but
-that of its own INFO.
+A script is a list of links, each with what its server claims and how far it comes. Judged is what
+leaves: no byte of a secret before TLS stands where it was asked for, no server that was named in
+clear there, a decision that depends on nothing but the wish and the INFO, be it the first link or
+the tenth, and an answer to no nonce but that of its own INFO.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ CLAIMS = st.fixed_dictionaries(
     },
 )
 #: How far a link comes, and what the road does to it.
-STEPS = st.sampled_from(["refused", "silent", "cut", "cut in TLS", "early words", "lied to", "up", "up"])
+STEPS = st.sampled_from(
+    ["refused", "silent", "cut", "cut in TLS", "early words", "lied to", "up", "up"]
+)
 LINKS = st.lists(st.tuples(CLAIMS, STEPS), min_size=1, max_size=8)
 
 
@@ -65,7 +69,9 @@ class Life:
         self.now = 0.0
         self.nonces = 0
         self.decided = {}
-        self.told = {"10.0.0.9"}  # an address shows the certificate of who was configured, whoever told of it
+        self.told = {
+            "10.0.0.9"
+        }  # an address shows the certificate of who was configured, whoever told of it
         self.configured = self.connection.servers
 
     def events(self):
@@ -116,10 +122,14 @@ class Life:
         if secure:
             self.told.update(url.partition(":")[0] for url in claims.get("connect_urls", ()))
         line = b"INFO " + json.dumps(told).encode() + b"\r\n"
-        self.connection.receive_data(line + (b"PING\r\n" if step == "early words" else b""), self.now)
+        self.connection.receive_data(
+            line + (b"PING\r\n" if step == "early words" else b""), self.now
+        )
         events = self.events()
         upgrade = any(isinstance(each, Upgrade) for each in events)
-        self.decide(server, secure=secure, claims=claims, early=step == "early words", upgrade=upgrade)
+        self.decide(
+            server, secure=secure, claims=claims, early=step == "early words", upgrade=upgrade
+        )
         if upgrade:
             self.clear(server)
             if step in {"cut in TLS", "lied to"}:
@@ -138,7 +148,9 @@ class Life:
             self.clear(server)
 
     def decide(self, server, *, secure, claims, early, upgrade):
-        """The same wish and the same claims lead to the same, on the first link and on each later one."""
+        """The same wish and the same claims lead to the same, on the first link and on each later
+        one.
+        """
         state = self.connection.state
         if early and (upgrade or state in {LinkState.WAITING, LinkState.DIALING}):
             return  # words between INFO and TLS end it
@@ -183,7 +195,12 @@ class Life:
     LINKS,
 )
 @example(["tls://u:cAnAry@a:1"], Tls.IF_ASKED, False, [({"tls_required": True}, "up"), ({}, "up")])
-@example(["nats://b:2"], Tls.REQUIRED, True, [({"connect_urls": ["x:7"], "tls_available": True}, "up")] * 4)
+@example(
+    ["nats://b:2"],
+    Tls.REQUIRED,
+    True,
+    [({"connect_urls": ["x:7"], "tls_available": True}, "up")] * 4,
+)
 def test_what_was_wished_of_a_link_holds_on_every_link_33(urls, tls, asks, links):
     life = Life(urls, tls, asks=asks)
     for claims, step in links:

@@ -1,7 +1,8 @@
-"""What holds in every life of a connection: links, users, clocks and cuts in any order, step by step in a `World`.
+"""What holds in every life of a connection: links, users, clocks and cuts in any order, step by
+step in a `World`.
 
-A script is a list of plain tuples, so that the same life can be led twice: to compare, with another clock, with other
-cuts, or with one operation less.
+A script is a list of plain tuples, so that the same life can be led twice: to compare, with another
+clock, with other cuts, or with one operation less.
 """
 
 from __future__ import annotations
@@ -29,13 +30,19 @@ REFUSALS = st.sampled_from(
 #: What a user and a healthy server do while nothing is closed.
 BENIGN = st.one_of(
     st.tuples(
-        st.just("start_one"), st.sampled_from(["sub", "request", "flush", "puller"]), st.integers(0, 3)
+        st.just("start_one"),
+        st.sampled_from(["sub", "request", "flush", "puller"]),
+        st.integers(0, 3),
     ),
     st.tuples(
-        st.just("start_one"), st.sampled_from(["sub", "request", "flush", "puller"]), st.integers(0, 3)
+        st.just("start_one"),
+        st.sampled_from(["sub", "request", "flush", "puller"]),
+        st.integers(0, 3),
     ),
     st.tuples(
-        st.just("start_one"), st.sampled_from(["sub", "request", "flush", "puller"]), st.integers(0, 3)
+        st.just("start_one"),
+        st.sampled_from(["sub", "request", "flush", "puller"]),
+        st.integers(0, 3),
     ),
     st.tuples(st.just("take"), WHICH),
     st.tuples(st.just("take"), WHICH),
@@ -64,7 +71,9 @@ ROUGH = st.one_of(
     st.tuples(st.just("stray")),
     st.tuples(st.just("early")),
     st.tuples(st.just("error"), REFUSALS),
-    st.tuples(st.just("feed"), st.sampled_from([b"MSG a b c\r\n", b"PO", b"+OK\r\n", b"nonsense\r\n"])),
+    st.tuples(
+        st.just("feed"), st.sampled_from([b"MSG a b c\r\n", b"PO", b"+OK\r\n", b"nonsense\r\n"])
+    ),
     st.tuples(st.just("reconnect")),
 )
 ENDS = st.one_of(st.tuples(st.just("close")), st.tuples(st.just("tell"), st.none(), WISHES))
@@ -156,7 +165,9 @@ def test_the_cuts_of_the_stream_change_nothing_1(script, cuts):
 OTHERS = st.lists(
     st.one_of(
         st.tuples(
-            st.just("start_one"), st.sampled_from(["sub", "request", "flush", "puller"]), st.integers(0, 2)
+            st.just("start_one"),
+            st.sampled_from(["sub", "request", "flush", "puller"]),
+            st.integers(0, 2),
         ),
         st.tuples(st.just("take"), st.integers(1, 3)),
         st.tuples(st.just("close"), st.integers(1, 3)),

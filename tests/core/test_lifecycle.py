@@ -1,11 +1,21 @@
-"""Beginnings, ends and detours of a connection, in every state: who is told, what is sent, what is left."""
+"""Beginnings, ends and detours of a connection, in every state: who is told, what is sent, what is
+left.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from jsproto.core.connection.auth import Auth
-from jsproto.core.connection.events import Closed, Dial, Disconnected, HangUp, Notice, NoticeKind, Ready
+from jsproto.core.connection.events import (
+    Closed,
+    Dial,
+    Disconnected,
+    HangUp,
+    Notice,
+    NoticeKind,
+    Ready,
+)
 from jsproto.core.connection.link import OPEN, LinkState
 from jsproto.core.connection.options import Options, Tls
 from jsproto.core.connection.outbound import announced
@@ -180,11 +190,23 @@ def test_what_was_opened_before_a_first_connect_that_fails_ends_with_its_error(w
     assert NoticeKind.UNSENT is events[-2].kind
 
 
-STATES = ["WAITING", "DIALING", "GREETED", "UPGRADING", "ASKING", "CHECKING", "UP", "CLOSING", "CLOSED"]
+STATES = [
+    "WAITING",
+    "DIALING",
+    "GREETED",
+    "UPGRADING",
+    "ASKING",
+    "CHECKING",
+    "UP",
+    "CLOSING",
+    "CLOSED",
+]
 
 
 def in_state(wire, info, name):
-    """A connection with a subscription, an open request and a flush, in one of its states; events are read."""
+    """A connection with a subscription, an open request and a flush, in one of its states; events
+    are read.
+    """
     w = wire(
         "nats://a",
         ask_for_credentials=name == "ASKING",
@@ -428,7 +450,9 @@ def test_a_bug_in_a_procedure_reaches_who_asked_and_nobody_else(wire):
 # ---------------------------------------------------------------------------------------------- configuration
 
 
-@pytest.mark.parametrize("url", ["nats://h:4222/x", "ws://h/#a", "nats://h#f", "nats://u:1/secret@h"])
+@pytest.mark.parametrize(
+    "url", ["nats://h:4222/x", "ws://h/#a", "nats://h#f", "nats://u:1/secret@h"]
+)
 def test_nothing_stands_behind_host_and_port(url):
     with pytest.raises(InvalidConfig) as raised:
         Server.parse(url)
@@ -453,14 +477,18 @@ def test_text_that_connect_cant_carry_is_refused_when_it_is_configured(made):
 
 
 def test_the_next_server_can_be_named(wire):
-    w = wire("nats://a:1", "nats://b:2", "nats://c:3", reconnect_wait=5.0, reconnect_wait_max=5.0).up()
+    w = wire(
+        "nats://a:1", "nats://b:2", "nats://c:3", reconnect_wait=5.0, reconnect_wait_max=5.0
+    ).up()
     w.told()
     w.connection.reconnect(w.now, server="nats://c:3")
 
     assert [event.server.host for event in w.told() if isinstance(event, Dial)] == ["c"]
 
     w.up().told()
-    w.connection.reconnect(w.now, server=Server(host="a", port=1))  # though it was dialled a moment ago
+    w.connection.reconnect(
+        w.now, server=Server(host="a", port=1)
+    )  # though it was dialled a moment ago
 
     assert [event.server.host for event in w.told() if isinstance(event, Dial)] == ["a"]
 
@@ -472,7 +500,9 @@ def test_the_next_server_can_be_named(wire):
 
 
 def test_one_that_is_named_while_all_wait_is_dialled_at_once(wire):
-    w = wire("nats://a:1", "nats://b:2", reconnect_wait=5.0, reconnect_wait_max=5.0, connect_sweeps=None)
+    w = wire(
+        "nats://a:1", "nats://b:2", reconnect_wait=5.0, reconnect_wait_max=5.0, connect_sweeps=None
+    )
     for _ in range(2):
         w.down()
     w.told()
@@ -524,7 +554,13 @@ def test_waits_that_cannot_be_are_refused(wire, waits):
 
 def test_nobody_is_hurried_when_nobody_is_left():
     pool = ServerPool(
-        [Server(host="a")], entropy=bytes, wait=1.0, wait_max=1.0, jitter=0.0, jitter_tls=0.0, randomize=False
+        [Server(host="a")],
+        entropy=bytes,
+        wait=1.0,
+        wait_max=1.0,
+        jitter=0.0,
+        jitter_tls=0.0,
+        randomize=False,
     )
     pool.entries[0].spent = True
     pool.retry_now(0.0)

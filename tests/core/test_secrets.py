@@ -1,4 +1,6 @@
-"""A canary in every secret sings in no repr, no text of an error, no pickle and no snapshot, only in the bytes of CONNECT."""
+"""A canary in every secret sings in no repr, no text of an error, no pickle and no snapshot, only
+in the bytes of CONNECT.
+"""
 
 from __future__ import annotations
 
@@ -66,10 +68,22 @@ def events(connection):
 def test_configuration_and_commands_are_silent():
     options = Options(servers=URL, auth=AUTH)
     connect = Connect(
-        user="u", password=CANARY, auth_token=CANARY, jwt=CANARY, nkey="UPUBLIC", sig=AUTH.sig, name="n"
+        user="u",
+        password=CANARY,
+        auth_token=CANARY,
+        jwt=CANARY,
+        nkey="UPUBLIC",
+        sig=AUTH.sig,
+        name="n",
     )
 
-    silent(AUTH, for_server(AUTH, options.servers[0]), for_server(None, options.servers[0]), connect, options)
+    silent(
+        AUTH,
+        for_server(AUTH, options.servers[0]),
+        for_server(None, options.servers[0]),
+        connect,
+        options,
+    )
     silent(*options.servers, [options], {"auth": AUTH}, Authenticate(options.servers[0], CANARY))
     assert CANARY.encode() in encode(connect)
 
@@ -143,7 +157,9 @@ def test_what_holds_none_is_pickled():
 
 def test_a_whole_life_with_secrets_is_silent(info):
     """Static credentials, a refusal, gossip, garbage and an end: only CONNECT tells."""
-    connection = Connection(Options(servers=URL, auth=AUTH, randomize=False), entropy=bytes, now=0.0)
+    connection = Connection(
+        Options(servers=URL, auth=AUTH, randomize=False), entropy=bytes, now=0.0
+    )
     seen, sent = [], []
     for answer in (
         b"PONG\r\n" + info(connect_urls=["c:1"]) + b"-ERR 'Stale Connection'\r\n",
@@ -182,7 +198,13 @@ def test_a_failing_credential_source_may_say_what_it_likes_but_we_do_not_repeat_
 def test_the_snapshot_of_the_pool_names_addresses_only():
     options = Options(servers=URL)
     pool = ServerPool(
-        options.servers, entropy=bytes, wait=1.0, wait_max=1.0, jitter=0.0, jitter_tls=0.0, randomize=False
+        options.servers,
+        entropy=bytes,
+        wait=1.0,
+        wait_max=1.0,
+        jitter=0.0,
+        jitter_tls=0.0,
+        randomize=False,
     )
     pool.merge(["c:1"])
 

@@ -1,4 +1,6 @@
-"""Who waits for a conversation to begin or to end is woken once for each stage, and by nothing else."""
+"""Who waits for a conversation to begin or to end is woken once for each stage, and by nothing
+else.
+"""
 
 from __future__ import annotations
 

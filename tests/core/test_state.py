@@ -9,7 +9,16 @@ from typing import ClassVar
 
 import pytest
 
-from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Snapshottable, copied, error_read, error_written
+from jsproto.core.state import (
+    ERROR,
+    PART,
+    PLAIN,
+    Codecs,
+    Snapshottable,
+    copied,
+    error_read,
+    error_written,
+)
 from jsproto.errors import ApiError, LocalProtocolError, NoResponders
 
 
@@ -26,7 +35,13 @@ class Inner(Snapshottable):
 
 
 class Outer(Snapshottable):
-    STATE: ClassVar[Codecs] = {"mood": Mood, "inner": PART, "error": ERROR, "table": PLAIN, "none": Mood}
+    STATE: ClassVar[Codecs] = {
+        "mood": Mood,
+        "inner": PART,
+        "error": ERROR,
+        "table": PLAIN,
+        "none": Mood,
+    }
 
     def __init__(self):
         self.mood = Mood.GOOD
@@ -49,7 +64,11 @@ def test_a_snapshot_puts_everything_back_in_place():
     assert inner is new.inner
     assert old.snapshot() == new.snapshot() == data
     assert (Mood.GOOD, None) == (new.mood, new.none)
-    assert (ApiError, 10059, str(old.error)) == (type(new.error), new.error.err_code, str(new.error))
+    assert (ApiError, 10059, str(old.error)) == (
+        type(new.error),
+        new.error.err_code,
+        str(new.error),
+    )
 
 
 def test_a_snapshot_is_independent_of_the_object():

@@ -143,7 +143,9 @@ def test_a_zone_with_any_name_is_read_back(zone):
     assert server == Server.parse(str(server))
 
 
-@pytest.mark.parametrize("url", ["nats://0:0:0:0:0:0:0:1:4222", "::1", "fe80::1%eth0", "nats://2001:db8::7"])
+@pytest.mark.parametrize(
+    "url", ["nats://0:0:0:0:0:0:0:1:4222", "::1", "fe80::1%eth0", "nats://2001:db8::7"]
+)
 def test_an_address_without_brackets_is_refused_with_a_hint_n059(url):
     assert "brackets" in refused(url)
 
@@ -197,7 +199,9 @@ def test_the_path_is_shown_without_its_query():
 def test_a_gossiped_server_takes_over_the_path_n050():
     change = Pool_of("ws://h:8080/a").merge(["h2:8080"])
 
-    assert [("ws", ("h2", 8080), "/a")] == [(each.scheme, each.address, each.path) for each in change.added]
+    assert [("ws", ("h2", 8080), "/a")] == [
+        (each.scheme, each.address, each.path) for each in change.added
+    ]
 
 
 # ---------------------------------------------------------------------------------------------- user info twice
@@ -217,7 +221,12 @@ def test_a_password_that_would_not_be_sent_is_refused(url, auth):
 
 
 def test_credentials_that_are_whole_stand_above_those_of_a_url():
-    for auth in (None, Auth(jwt="j"), Auth(user="v", password="q"), Auth(user="v", password="q", token="t")):
+    for auth in (
+        None,
+        Auth(jwt="j"),
+        Auth(user="v", password="q"),
+        Auth(user="v", password="q", token="t"),
+    ):
         assert auth == Options(servers="nats://u:p@h,nats://t@h2", auth=auth).auth
     for url in ("nats://other@h", "nats://u:p@h"):
         assert Auth(token="t") == Options(servers=url, auth=Auth(token="t")).auth

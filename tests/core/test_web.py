@@ -1,4 +1,6 @@
-"""Servers behind WebSockets: TLS stands before the first word or not at all, and gossip keeps to its kind."""
+"""Servers behind WebSockets: TLS stands before the first word or not at all, and gossip keeps to
+its kind.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from jsproto.core.connection.server_pool import Server, ServerPool
 
 
 def dialled(url, **options):
-    connection = Connection(Options(servers=url, randomize=False, **options), entropy=bytes, now=0.0)
+    connection = Connection(
+        Options(servers=url, randomize=False, **options), entropy=bytes, now=0.0
+    )
     return connection, connection.next_event()
 
 
@@ -108,4 +112,6 @@ def test_gossip_in_a_mixed_pool_speaks_of_its_own_kind_only():
 
 
 def test_a_web_socket_has_the_ports_of_the_web():
-    assert [80, 443, 8080] == [Server.parse(url).port for url in ("ws://a", "wss://a", "ws://a:8080")]
+    assert [80, 443, 8080] == [
+        Server.parse(url).port for url in ("ws://a", "wss://a", "ws://a:8080")
+    ]

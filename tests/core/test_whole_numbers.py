@@ -1,4 +1,6 @@
-"""A count that a user gives is a whole number: a flag, a fraction, text and what is too small are refused by its name."""
+"""A count that a user gives is a whole number: a flag, a fraction, text and what is too small are
+refused by its name.
+"""
 
 from __future__ import annotations
 
@@ -93,5 +95,7 @@ def test_what_is_no_count_is_refused_by_its_name(place, name, wrong):
 def test_a_factor_is_a_number_of_at_least_one(place, wrong):
     call, needed = CALLS[place]
 
-    with pytest.raises(InvalidConfig, match=r"expected a heartbeat_factor of at least 1, a number, got"):
+    with pytest.raises(
+        InvalidConfig, match=r"expected a heartbeat_factor of at least 1, a number, got"
+    ):
         call(**needed, heartbeat_factor=wrong)

@@ -1,8 +1,9 @@
 """One life of a connection, and what must hold in it after every step.
 
-A `World` plays the transport, the server, the clock and the user of one `Connection`, writes down all that comes out, and
-checks after every step what must hold at all times. Its `Peer` is a truth of its own: it reads the client's bytes with a
-few lines of its own and knows what is subscribed on the present link.
+A `World` plays the transport, the server, the clock and the user of one `Connection`, writes down
+all that comes out, and checks after every step what must hold at all times. Its `Peer` is a truth
+of its own: it reads the client's bytes with a few lines of its own and knows what is subscribed on
+the present link.
 """
 
 from __future__ import annotations
@@ -109,8 +110,8 @@ class Peer:
     """One link as the server sees it.
 
     Attributes:
-        subs: subject by sid, of what is subscribed now; ``limits`` are the messages left of those that have a limit, ``sent``
-            the messages that went to each on this link.
+        subs: subject by sid, of what is subscribed now; ``limits`` are the messages left of those
+            that have a limit, ``sent`` the messages that went to each on this link.
         said: what the client said since this was last emptied: ``(command or subject, detail)``.
         calls: ``(subject, reply)`` of every publish with a reply.
         unanswered: PINGs without a PONG.
@@ -152,7 +153,9 @@ class Peer:
         if command == "SUB":
             # The mux is asked for again where its SUB may have been the one that was refused.
             assert sid not in self.subs or (self.full and words[1].endswith(MUX))
-            assert words[1] == self.sids.setdefault(sid, words[1])  # a sid never means anything else
+            assert words[1] == self.sids.setdefault(
+                sid, words[1]
+            )  # a sid never means anything else
 
             self.subs[sid] = words[1]
         elif command == "UNSUB" and len(words) == 3:
@@ -190,8 +193,10 @@ class World:
     """One life. Steps are methods; each drains the outputs and checks.
 
     Attributes:
-        opened: all conversations, in order; ``waiting`` are those that were told NEED_DATA and not woken since.
-        accepted: user publishes that ``send`` and ``settle`` took; ``handed`` those that reached a server.
+        opened: all conversations, in order; ``waiting`` are those that were told NEED_DATA and not
+            woken since.
+        accepted: user publishes that ``send`` and ``settle`` took; ``handed`` those that reached a
+            server.
         transcript: everything that came out, with times counted from the start.
         taken: payloads by conversation.
     """
@@ -264,7 +269,9 @@ class World:
             assert reply not in self.tokens  # no reply subject is used twice
 
             self.tokens.add(reply)
-        if restored:  # subscriptions, then who asks again, then what was kept, then the fences behind it
+        if (
+            restored
+        ):  # subscriptions, then who asks again, then what was kept, then the fences behind it
             order = {"SUB": 0, "UNSUB": 0, "pull": 1, "svc": 1, "user": 2, "PING": 3}
             ranks = [
                 order[what] for what, detail in said if (what, detail) != ("SUB", "1")
@@ -388,7 +395,9 @@ class World:
     def info(self, max_payload=1000, **more):
         if self.connection.state in OPEN:
             self.peer.max_payload = max_payload
-            self.feed(b"INFO " + json.dumps({"max_payload": max_payload, **more}).encode() + b"\r\n")
+            self.feed(
+                b"INFO " + json.dumps({"max_payload": max_payload, **more}).encode() + b"\r\n"
+            )
 
     def pong(self):
         count, self.peer.unanswered = self.peer.unanswered, 0
@@ -404,7 +413,11 @@ class World:
     def link(self):
         """Whatever it takes to have a link, if one can be had."""
         for _ in range(20):
-            if self.connection.connected or self.connection.state is LinkState.CLOSING or self.closed:
+            if (
+                self.connection.connected
+                or self.connection.state is LinkState.CLOSING
+                or self.closed
+            ):
                 return
             if self.connection.state is LinkState.WAITING:
                 self.advance(self.connection.next_deadline() - self.now)

@@ -1,7 +1,8 @@
 """Draw the rooms of the house into docs/architecture.md: ``python tests/docs/rooms.py``.
 
-The table between the two marks on that page is made from the packages: what each says of itself, and the rooms below it
-that it imports from. `tests/docs/test_architecture.py` compares the page with the imports.
+The table between the two marks on that page is made from the packages: what each says of itself,
+and the rooms below it that it imports from. `tests/docs/test_architecture.py` compares the page
+with the imports.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from tests.test_floors import floor, parse  # noqa: E402
 from tests.test_rooms import PACKAGES, PATHS, arrows  # noqa: E402
 
 PAGE = REPOSITORY / "docs" / "architecture.md"
-BEGIN = "<!-- Made by tests/docs/rooms.py from the imports; write outside of these marks only. -->\n"
+BEGIN = (
+    "<!-- Made by tests/docs/rooms.py from the imports; write outside of these marks only. -->\n"
+)
 END = "<!-- End of what is made. -->\n"
 
 
@@ -32,7 +35,9 @@ def reduced(graph: dict[str, set[str]]) -> dict[str, set[str]]:
         return below[name]
 
     return {
-        name: {each for each in targets if not any(each in reach(other) for other in targets - {each})}
+        name: {
+            each for each in targets if not any(each in reach(other) for other in targets - {each})
+        }
         for name, targets in graph.items()
     }
 
@@ -40,7 +45,10 @@ def reduced(graph: dict[str, set[str]]) -> dict[str, set[str]]:
 def row(name: str, targets: set[str]) -> str:
     """One room as a row of the table."""
     said = (
-        (ast.get_docstring(parse(PATHS[name])) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+        (ast.get_docstring(parse(PATHS[name])) or "")
+        .split("\n\n")[0]
+        .replace("\n", " ")
+        .replace("|", "\\|")
     )
     shown = ", ".join(f"`{each}`" for each in sorted(targets)) or "nothing of ours"
     return f"| `{name}` | {said} | {shown} |\n"

@@ -17,7 +17,11 @@ def test_the_table_of_rooms_is_what_the_imports_say():
 
 
 def test_an_arrow_that_a_longer_way_says_already_is_left_out():
-    assert reduced({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
+    assert reduced({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {
+        "a": {"b"},
+        "b": {"c"},
+        "c": set(),
+    }
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -1,4 +1,6 @@
-"""The adapter on our own parts: short, complete, and all of its clients are alive while one of them waits."""
+"""The adapter on our own parts: short, complete, and all of its clients are alive while one of them
+waits.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def test_it_keeps_the_contract(clause, connect):
 
 
 @pytest.mark.live
-@pytest.mark.parametrize(("transport", "version"), [("tcp", "2.15.1"), ("tls", "2.9.10"), ("wss", "2.14.0")])
+@pytest.mark.parametrize(
+    ("transport", "version"), [("tcp", "2.15.1"), ("tls", "2.9.10"), ("wss", "2.14.0")]
+)
 def test_it_keeps_it_on_a_real_server_too(transport, version, connect, server_binary_of, tmp_path):
     with served(server_binary_of(version), transport, tmp_path) as there:
         check_driver(connect, backend="blocking", server=there.url, options=there.options)

@@ -1,4 +1,6 @@
-"""The example that puts our pull consumer into nats-py: it runs, and it loses nothing when the server is killed."""
+"""The example that puts our pull consumer into nats-py: it runs, and it loses nothing when the
+server is killed.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,8 @@ async def connected(server, conversation):
 def run(story):
     """Play a story; no condition that it waits for may take more than a minute.
 
-    What nats-py leaves open is collected here, also after a failure: it may not warn in somebody else's test.
+    What nats-py leaves open is collected here, also after a failure: it may not warn in somebody
+    else's test.
     """
     try:
         asyncio.run(asyncio.wait_for(story, 60))
@@ -148,7 +151,9 @@ def test_a_reset_by_the_server_does_not_stop_the_example(start_server):
     server = start_server()
 
     async def story():
-        nc, js, feed = await connected(server, NEW.consume(max_messages=10, on_deleted=OnDeleted.RETRY))
+        nc, js, feed = await connected(
+            server, NEW.consume(max_messages=10, on_deleted=OnDeleted.RETRY)
+        )
         await js.publish("ORDERS.received", b"before")
         first = await anext(aiter(feed))
         await feed.ack(first)
@@ -213,7 +218,9 @@ def test_another_link_to_the_same_server_means_another_inbox(start_server):
                 await feed.ack(msg)
 
         async def another_link():
-            """Leave the link between two publishes; nats-py forgets a PING that it sends before the new one stands."""
+            """Leave the link between two publishes; nats-py forgets a PING that it sends before the
+            new one stands.
+            """
             feed.linked.clear()
             await nc.force_reconnect()
             await feed.linked.wait()

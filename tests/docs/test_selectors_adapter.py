@@ -1,4 +1,6 @@
-"""The third adapter of the documentation: it keeps the contract, and serves several clients with callbacks on one thread."""
+"""The third adapter of the documentation: it keeps the contract, and serves several clients with
+callbacks on one thread.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from jsproto import BusyConversation, ConnectFailed, ConnectionClosed, JetStream, Subscription, TlsUnavailable
+from jsproto import (
+    BusyConversation,
+    ConnectFailed,
+    ConnectionClosed,
+    JetStream,
+    Subscription,
+    TlsUnavailable,
+)
 from jsproto_io.testing import CONTRACT, ModelServer, check_driver
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "selectors_adapter.py"
@@ -55,9 +64,18 @@ def test_the_third_adapter_keeps_the_contract(clause, connect):
 def test_it_uses_nothing_of_ours_but_the_pure_part():
     text = EXAMPLE.read_text(encoding="utf-8")
 
-    assert not any(word in text for word in ("import asyncio", "import jsproto_io", "from jsproto_io", "._"))
+    assert not any(
+        word in text for word in ("import asyncio", "import jsproto_io", "from jsproto_io", "._")
+    )
     assert (
-        len([line for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]) < 240
+        len(
+            [
+                line
+                for line in text.splitlines()
+                if line.strip() and not line.strip().startswith("#")
+            ]
+        )
+        < 240
     )
 
 
@@ -66,7 +84,9 @@ def test_one_thread_serves_two_clients_and_three_feeds_with_callbacks(loop, conn
     with ModelServer() as hosted, connect(hosted.url) as nc, connect(hosted.url) as other:
         for client, subject in ((nc, "a"), (nc, "b"), (other, "a")):
             client.each(
-                Subscription(subject), lambda msg, to=client: got.append((to is nc, msg.subject)), ends.append
+                Subscription(subject),
+                lambda msg, to=client: got.append((to is nc, msg.subject)),
+                ends.append,
             )
         loop.turn()
         nc.run(ADAPTER.jsproto.Flush(5.0))
@@ -82,7 +102,9 @@ def test_one_thread_serves_two_clients_and_three_feeds_with_callbacks(loop, conn
         }
         assert threading.active_count() == threads
 
-    assert [ConnectionClosed] * 3 == [type(each) for each in ends], "and each was told once why it ended"
+    assert [ConnectionClosed] * 3 == [type(each) for each in ends], (
+        "and each was told once why it ended"
+    )
 
 
 def test_a_callback_may_use_the_client_and_has_ended_before_the_next_one(connect):

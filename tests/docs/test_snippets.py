@@ -1,8 +1,10 @@
-"""Every snippet of the documentation and of the README runs, and prints what the page says that it prints.
+"""Every snippet of the documentation and of the README runs, and prints what the page says that it
+prints.
 
-A page is one program: its ``python`` blocks share their names and run in order, against a real server that stands in
-for ``nats://127.0.0.1:4222``. A ``text`` block right behind a ``python`` block is the output of that block. A ``conf`` block is
-the configuration of the server for the blocks behind it.
+A page is one program: its ``python`` blocks share their names and run in order, against a real
+server that stands in for ``nats://127.0.0.1:4222``. A ``text`` block right behind a ``python``
+block is the output of that block. A ``conf`` block is the configuration of the server for the
+blocks behind it.
 """
 
 from __future__ import annotations
@@ -81,7 +83,9 @@ def prepared(tmp_path, monkeypatch):
 
 
 def configured(text: str, folder: Path) -> str:
-    """A ``conf`` block whose files are found from everywhere; an include is relative always, so it is put in."""
+    """A ``conf`` block whose files are found from everywhere; an include is relative always, so it
+    is put in.
+    """
     text = re.sub(r'include "([^"]*)"', lambda found: (folder / found[1]).read_text(), text)
     for path in folder.iterdir():
         text = text.replace(f'"{path.name}"', f'"{path}"')
@@ -95,7 +99,9 @@ def test_each_snippet_runs_and_prints_what_the_page_says(page, start_server, pre
 
 
 def check_page(page: Path, start_server, prepared: Path) -> None:
-    """Run the snippets of a page in their order, in one interpreter; the folder holds the files that it speaks of."""
+    """Run the snippets of a page in their order, in one interpreter; the folder holds the files
+    that it speaks of.
+    """
     server = None
     names: dict[str, object] = {"__name__": page.stem}
     for line, language, source, printed in blocks(page):

@@ -1,7 +1,8 @@
 """What a page shows passes the type checkers of its reader: mypy --strict, and pyright.
 
-Each ``python`` block becomes a module of its own. What an earlier block of the page has bound, and this one uses, is imported from
-there, so two blocks may each have a ``main``. Lines have the numbers that they have on the page.
+Each ``python`` block becomes a module of its own. What an earlier block of the page has bound, and
+this one uses, is imported from there, so two blocks may each have a ``main``. Lines have the
+numbers that they have on the page.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ BINDS_A_NAME = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def bound_by(tree: ast.Module) -> dict[str, str]:
-    """Names that a block has at its top level, each with the statement by which another module gets it; empty: from here."""
+    """Names that a block has at its top level, each with the statement by which another module gets
+    it; empty: from here.
+    """
     names: dict[str, str] = {}
     waiting: list[ast.AST] = list(tree.body)
     while waiting:
@@ -43,7 +46,9 @@ def bound_by(tree: ast.Module) -> dict[str, str]:
 def used_by(tree: ast.Module) -> set[str]:
     """Every name that a block reads somewhere."""
     return {
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     }
 
 
@@ -109,10 +114,13 @@ def by_pyright(folder: Path) -> list[str]:
     place = folder / "pyrightconfig.json"
     place.write_text(json.dumps(config), encoding="utf-8")
     command = ["-m", "basedpyright", "--pythonpath", sys.executable, "--outputjson", "-p", place]
-    checked = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+    checked = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, check=False
+    )
     found = json.loads(checked.stdout)["generalDiagnostics"]
     return [
-        f"{Path(each['file']).name}:{each['range']['start']['line'] + 1}: {each['message']}" for each in found
+        f"{Path(each['file']).name}:{each['range']['start']['line'] + 1}: {each['message']}"
+        for each in found
     ]
 
 
@@ -124,7 +132,8 @@ def test_the_snippets_pass_pyright(snippets):
     assert [] == by_pyright(snippets)
 
 
-#: What users write beside the pages; lines that end in ``# wrong`` are refused by both checkers, all others are not.
+#: What users write beside the pages; lines that end in ``# wrong`` are refused by both checkers,
+#: all others are not.
 PROGRAM = """
 
 from datetime import timedelta
@@ -189,7 +198,9 @@ def program(tmp_path):
 
 
 def wrong_lines() -> set[int]:
-    return {number for number, line in enumerate(PROGRAM.split("\n"), 1) if line.endswith("# wrong")}
+    return {
+        number for number, line in enumerate(PROGRAM.split("\n"), 1) if line.endswith("# wrong")
+    }
 
 
 def test_programs_of_users_pass_mypy_and_wrong_calls_do_not(program, tmp_path):

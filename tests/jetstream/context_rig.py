@@ -1,4 +1,6 @@
-"""What tests of the facade share: a description is opened on a bare port, and what it asks and answers is looked at."""
+"""What tests of the facade share: a description is opened on a bare port, and what it asks and
+answers is looked at.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,11 @@ import json
 
 from jsproto.core.conversation.conversation import Port
 
-STREAM_INFO = {"config": {"name": "S", "subjects": ["s.>"]}, "created": "2026-01-01T00:00:00Z", "state": {}}
+STREAM_INFO = {
+    "config": {"name": "S", "subjects": ["s.>"]},
+    "created": "2026-01-01T00:00:00Z",
+    "state": {},
+}
 CONSUMER_INFO = {
     "stream_name": "S",
     "name": "C",

@@ -35,7 +35,9 @@ class Rig:
     def __init__(self, view=None, *, up=True, opened=True, pulls=None, config=None, **options):
         self.now = 0.0
         self.made = ConsumeOptions(**{"idle_heartbeat": 5.0, **(pulls or {})})
-        options = OrderedOptions(config=ConsumerConfig(**(config or {})), pulls=self.made, **options)
+        options = OrderedOptions(
+            config=ConsumerConfig(**(config or {})), pulls=self.made, **options
+        )
         self.ordered = OrderedConsumer(ApiSubjects(), "S", view or Messages(), options)
         self.log: list[object] = []
         self.asked: list[Create] = []
@@ -79,7 +81,8 @@ class Rig:
         """Policy and start fields of all creations."""
         wanted = {"deliver_policy", "opt_start_seq", "opt_start_time"}
         return [
-            {name: value for name, value in each.config.items() if name in wanted} for each in self.creates
+            {name: value for name, value in each.config.items() if name in wanted}
+            for each in self.creates
         ]
 
     @property
@@ -114,7 +117,9 @@ class Rig:
 
     # the server
 
-    def reply(self, token: int, members: dict[str, object] | bytes, block: bytes | None = None) -> Rig:
+    def reply(
+        self, token: int, members: dict[str, object] | bytes, block: bytes | None = None
+    ) -> Rig:
         body = members if isinstance(members, bytes) else json.dumps(members).encode()
         self.ordered.replied(token, ("1", f"_INBOX.R.1.{token}", "", block, body), self.now)
         return self
@@ -132,7 +137,9 @@ class Rig:
     ) -> Rig:
         create = create or self.creates[-1]
         self.cseq = (
-            0 if create.config.get("deliver_subject") is None else self.ordered.order.guard.expected - 1
+            0
+            if create.config.get("deliver_subject") is None
+            else self.ordered.order.guard.expected - 1
         )
         metadata = {"_nats.ver": version} if version else {}
         config = {**create.config, "metadata": {**create.config.get("metadata", {}), **metadata}}
@@ -149,9 +156,13 @@ class Rig:
             },
         )
 
-    def error(self, code: int, err_code: int, text: str = "no", create: Create | None = None) -> Rig:
+    def error(
+        self, code: int, err_code: int, text: str = "no", create: Create | None = None
+    ) -> Rig:
         create = create or self.creates[-1]
-        return self.reply(create.token, {"error": {"code": code, "err_code": err_code, "description": text}})
+        return self.reply(
+            create.token, {"error": {"code": code, "err_code": err_code, "description": text}}
+        )
 
     def nobody(self, create: Create | None = None) -> Rig:
         """503 to a creation."""
@@ -165,7 +176,8 @@ class Rig:
             publish = [
                 each
                 for each in self.log
-                if isinstance(each, Publish) and each.subject == DELETE + self.ordered.leftovers.names[0]
+                if isinstance(each, Publish)
+                and each.subject == DELETE + self.ordered.leftovers.names[0]
             ][-1]
             self.reply(
                 int(publish.reply.rpartition(".")[2]),
@@ -190,7 +202,12 @@ class Rig:
 
     def info(self, *subjects: str, last: int) -> Rig:
         """The stream says which subjects it has."""
-        state = {"messages": 9, "first_seq": 1, "last_seq": last, "subjects": dict.fromkeys(subjects, 1)}
+        state = {
+            "messages": 9,
+            "first_seq": 1,
+            "last_seq": last,
+            "subjects": dict.fromkeys(subjects, 1),
+        }
         members = {"config": {"name": "S"}, "created": T0, "state": state, "total": len(subjects)}
         return self.reply(int(self.infos[-1].reply.rpartition(".")[2]), members)
 

@@ -1,8 +1,8 @@
 """A range reader on a bare port, and a stream with a leader and a replica that may lag behind it.
 
-The leader answers STREAM.INFO and STREAM.MSG.GET; consumers and direct gets are served by the replica, which has seen the
-first ``applied`` changes of the leader. Answers to calls and frames of the inbox lie in two queues, and a test says when which
-of them arrive.
+The leader answers STREAM.INFO and STREAM.MSG.GET; consumers and direct gets are served by the
+replica, which has seen the first ``applied`` changes of the leader. Answers to calls and frames of
+the inbox lie in two queues, and a test says when which of them arrive.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class Rig:
         self.taken: list[int] = []
         self.error: JsprotoError | None = None
         self.ended = False
-        #: What is answered instead: subject behind the API prefix -> (error members | None for silence).
+        #: What is answered instead: subject behind the API prefix -> (error members | None for
+        #: silence).
         self.instead: dict[str, object] = {}
         self.swallow = 0
         for number in range(1, (hi if stored is None else stored + 1)):
@@ -173,7 +174,10 @@ class Rig:
                 "stream_name": "S",
                 "name": consumer.name,
                 "created": CREATED,
-                "config": {**body["config"], "metadata": {"_nats.ver": self.version} if self.version else {}},
+                "config": {
+                    **body["config"],
+                    "metadata": {"_nats.ver": self.version} if self.version else {},
+                },
                 "delivered": {"consumer_seq": 0, "stream_seq": 0},
                 "num_pending": len(self._left(consumer)),
             }
@@ -216,7 +220,8 @@ class Rig:
         return [
             seq
             for seq, subject in self.replica.messages.items()
-            if seq >= consumer.at and any(subject_matches(each, subject) for each in consumer.filters)
+            if seq >= consumer.at
+            and any(subject_matches(each, subject) for each in consumer.filters)
         ]
 
     def _serve(self, consumer) -> None:
@@ -249,7 +254,11 @@ class Rig:
                 f"Nats-Time-Stamp: {CREATED}\r\nNats-Num-Pending: {len(found) - at - 1}\r\n\r\n"
             )
             self.inbox.append((sid, reply, "", block.encode(), b"x"))
-        end = f"204 EOB\r\nNats-Num-Pending: {len(found) - len(page)}" if page else "404 Message Not Found"
+        end = (
+            f"204 EOB\r\nNats-Num-Pending: {len(found) - len(page)}"
+            if page
+            else "404 Message Not Found"
+        )
         self.inbox.append((sid, reply, "", f"NATS/1.0 {end}\r\n\r\n".encode(), b""))
 
     def status(self, code, text="", headers="", token="", sid="") -> Rig:

@@ -59,7 +59,9 @@ def test_a_failure_can_ask_for_a_longer_delay():
     assert Backoff(0.25, 8.0).failed(0.0, 1.0) == 1.0
 
 
-@given(st.lists(st.sampled_from(["failed", "record_empty", "reset_delay"]), min_size=1, max_size=200))
+@given(
+    st.lists(st.sampled_from(["failed", "record_empty", "reset_delay"]), min_size=1, max_size=200)
+)
 def test_between_two_fruitless_requests_at_least_the_first_delay_passes(kinds):
     pace = Backoff(0.25, 4.0)
     now = 0.0

@@ -1,4 +1,6 @@
-"""What push subscriptions and ordered consumers know before anything has happened: it is written down, since a snapshot is a format."""
+"""What push subscriptions and ordered consumers know before anything has happened: it is written
+down, since a snapshot is a format.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from jsproto.jetstream.ordered.push_source import PushSource
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.jetstream.push.flow_control import FlowControl, FlowMark
 
-FLOW = {"_doubted": False, "_sure": False, "answered": "", "answers": 0, "behind": 0, "marks": deque()}
+FLOW = {
+    "_doubted": False,
+    "_sure": False,
+    "answered": "",
+    "answers": 0,
+    "behind": 0,
+    "marks": deque(),
+}
 SCRIPT = {"timers": {"v": 1, "armed": {}}, "started": False, "history": [], "token": 0}
 RUNS = {"v": 1, "waiting": deque()}
 
@@ -23,7 +32,11 @@ RUNS = {"v": 1, "waiting": deque()}
 def exact(data: object) -> str:
     """Text that tells 0 from False, and that does not depend on the order of names."""
     if isinstance(data, dict):
-        return "{" + ", ".join(f"{name}: {exact(data[name])}" for name in sorted(data) if name != "v") + "}"
+        return (
+            "{"
+            + ", ".join(f"{name}: {exact(data[name])}" for name in sorted(data) if name != "v")
+            + "}"
+        )
     return repr(data)
 
 

@@ -1,4 +1,6 @@
-"""The facade gives descriptions: each is opened on a bare port, and what it asks and answers is looked at."""
+"""The facade gives descriptions: each is opened on a bare port, and what it asks and answers is
+looked at.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def test_a_domain_and_a_prefix_exclude_each_other():
         JetStream(domain="a", prefix="b")
 
 
-@pytest.mark.parametrize("where", [{"domain": "a.b"}, {"domain": "a b"}, {"prefix": "a\r\nPUB x 0"}])
+@pytest.mark.parametrize(
+    "where", [{"domain": "a.b"}, {"domain": "a b"}, {"prefix": "a\r\nPUB x 0"}]
+)
 def test_no_domain_or_prefix_can_add_a_frame(where):
     with pytest.raises(InvalidSubject):
         JetStream(**where)
@@ -100,11 +104,17 @@ def test_a_handle_has_a_name_that_the_server_can_have(stream, name):
 
 
 def test_publish_is_a_request_on_the_subject_with_its_headers(js):
-    publish = opened(js.publish("s.a", b"x", headers={"A": "1"}, msg_id="7", expected_last_sequence=3))
+    publish = opened(
+        js.publish("s.a", b"x", headers={"A": "1"}, msg_id="7", expected_last_sequence=3)
+    )
     command = publish.port.commands[-1]
 
     assert (command.subject, command.payload) == ("s.a", b"x")
-    assert dict(command.headers.items()) == {"A": "1", "Nats-Msg-Id": "7", "Nats-Expected-Last-Sequence": "3"}
+    assert dict(command.headers.items()) == {
+        "A": "1",
+        "Nats-Msg-Id": "7",
+        "Nats-Expected-Last-Sequence": "3",
+    }
     assert answer(publish, {"stream": "S", "seq": 4}).seq == 4
 
 
@@ -177,7 +187,10 @@ def test_update_and_create_or_update_ask_their_own_verbs(js):
     [
         ({}, "with name, it was not given"),
         ({"name": "S", "subject": "s"}, r"expected settings.*\['subject'\]"),
-        ({"config": "S", "subjects": ["s"]}, "expected a StreamConfig or settings by name, seen 'S'"),
+        (
+            {"config": "S", "subjects": ["s"]},
+            "expected a StreamConfig or settings by name, seen 'S'",
+        ),
         ({"config": {"name": "S"}}, "expected a StreamConfig or settings by name, seen"),
     ],
 )
@@ -204,7 +217,10 @@ def test_changing_a_stream_writes_back_what_was_read(js, stream):
 def test_questions_about_streams(js, stream):
     info = opened(stream.info(subjects_filter=">", deleted_details=True))
 
-    assert asked(info) == ("$JS.API.STREAM.INFO.S", {"subjects_filter": ">", "deleted_details": True})
+    assert asked(info) == (
+        "$JS.API.STREAM.INFO.S",
+        {"subjects_filter": ">", "deleted_details": True},
+    )
     assert answer(info, STREAM_INFO).config.name == "S"
 
     delete = opened(stream.delete())
@@ -220,7 +236,9 @@ def test_questions_about_streams(js, stream):
     every = opened(js.streams())
 
     assert asked(every) == ("$JS.API.STREAM.LIST", None)
-    assert [each.config.name for each in answer(every, {"streams": [STREAM_INFO], "total": 1})] == ["S"]
+    assert [each.config.name for each in answer(every, {"streams": [STREAM_INFO], "total": 1})] == [
+        "S"
+    ]
 
     account = opened(js.account_info())
 
@@ -236,7 +254,11 @@ def test_creating_a_consumer_gives_its_handle_and_acks_are_explicit(stream, cons
 
     assert subject == "$JS.API.CONSUMER.CREATE.S.C.s.a"
     assert body["action"] == "create"
-    assert body["config"] == {"durable_name": "C", "filter_subject": "s.a", "ack_policy": "explicit"}
+    assert body["config"] == {
+        "durable_name": "C",
+        "filter_subject": "s.a",
+        "ack_policy": "explicit",
+    }
 
     made = answer(create, CONSUMER_INFO)
 
@@ -264,7 +286,11 @@ def test_changing_a_consumer_writes_back_what_was_read(consumer):
     change = opened(consumer.change(max_deliver=3))
     answer(change, CONSUMER_INFO)
 
-    assert asked(change)[1]["config"] == {"durable_name": "C", "ack_policy": "explicit", "max_deliver": 3}
+    assert asked(change)[1]["config"] == {
+        "durable_name": "C",
+        "ack_policy": "explicit",
+        "max_deliver": 3,
+    }
     assert answer(change, CONSUMER_INFO) == consumer
 
 
@@ -297,7 +323,9 @@ def test_questions_about_consumers(stream, consumer):
     every = opened(stream.consumers())
 
     assert asked(every)[0] == "$JS.API.CONSUMER.LIST.S"
-    assert [each.name for each in answer(every, {"consumers": [CONSUMER_INFO], "total": 1})] == ["C"]
+    assert [each.name for each in answer(every, {"consumers": [CONSUMER_INFO], "total": 1})] == [
+        "C"
+    ]
 
 
 # ---------------------------------------------------------------------------------------------- pulling
@@ -335,11 +363,15 @@ def test_next_is_one_message(consumer):
 
 def test_next_belongs_to_a_priority_group_like_any_pull(consumer):
     following = opened(
-        consumer.next(timeout=3.0, group="A", min_pending=5, min_ack_pending=6, priority=2, pin="p1")
+        consumer.next(
+            timeout=3.0, group="A", min_pending=5, min_ack_pending=6, priority=2, pin="p1"
+        )
     )
 
     body = asked(following)[1]
-    assert {name: body[name] for name in ("group", "min_pending", "min_ack_pending", "priority", "id")} == {
+    assert {
+        name: body[name] for name in ("group", "min_pending", "min_ack_pending", "priority", "id")
+    } == {
         "group": "A",
         "min_pending": 5,
         "min_ack_pending": 6,

@@ -1,4 +1,6 @@
-"""The facade of stored messages: each description asks its question, directly if the stream allows it."""
+"""The facade of stored messages: each description asks its question, directly if the stream allows
+it.
+"""
 
 from __future__ import annotations
 

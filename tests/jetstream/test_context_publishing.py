@@ -48,7 +48,9 @@ def test_relay_sends_under_the_id_of_the_message(js):
 
 
 def test_a_streams_publish_expects_that_stream(js):
-    publish = opened(js.stream("S").publish("s.a", b"x", headers={"A": "1"}, msg_id="7", timeout=1.0))
+    publish = opened(
+        js.stream("S").publish("s.a", b"x", headers={"A": "1"}, msg_id="7", timeout=1.0)
+    )
 
     assert headers(publish) == (("A", "1"), ("Nats-Msg-Id", "7"), ("Nats-Expected-Stream", "S"))
     assert publish.deadline == 1.0
@@ -114,17 +116,25 @@ def test_a_window_to_a_stream_that_acknowledges_or_is_not_known_has_the_options_
         "resend": True,
         "stall_wait": 8.0,
     }
-    names = [name for name in PublishWindow.__slots__ if name not in {"_flight", "_results", "_parked"}]
+    names = [
+        name for name in PublishWindow.__slots__ if name not in {"_flight", "_results", "_parked"}
+    ]
     for stream in (known(js), js.stream("S")):
         for options in ({}, asked):
             made, other = stream.publish_window(**options), PublishWindow(**options)
-            assert [getattr(made, name) for name in names] == [getattr(other, name) for name in names]
+            assert [getattr(made, name) for name in names] == [
+                getattr(other, name) for name in names
+            ]
             assert made._flight.max_messages == other._flight.max_messages
             assert made._flight.max_bytes == other._flight.max_bytes
 
 
 def test_a_stream_that_is_known_to_take_no_batches_is_refused(js):
-    for make in (known(js).batch, known(js).ingest, lambda: known(js).publish_batch([("s.a", b"")])):
+    for make in (
+        known(js).batch,
+        known(js).ingest,
+        lambda: known(js).publish_batch([("s.a", b"")]),
+    ):
         with pytest.raises(InvalidConfig, match=r"10174|10205"):
             make()
 

@@ -1,4 +1,6 @@
-"""What the facade says of push subscriptions, pull subscriptions and ordered consumers: descriptions, and what they ask first."""
+"""What the facade says of push subscriptions, pull subscriptions and ordered consumers:
+descriptions, and what they ask first.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ def js():
             settings.PushSettings,
             {"filter_subject", "deliver_group", "max_bytes", "max_waiting", "priority_groups"},
         ),
-        (settings.OrderedSettings, {"name", "durable_name", "ack_policy", "deliver_subject", "max_bytes"}),
+        (
+            settings.OrderedSettings,
+            {"name", "durable_name", "ack_policy", "deliver_subject", "max_bytes"},
+        ),
     ],
 )
 def test_settings_of_one_kind_of_consumer_are_some_of_all(named, foreign):
@@ -145,7 +150,11 @@ def test_an_ordered_consumer_carries_what_is_read_and_how(js):
         True,
         "watch",
     )
-    assert (options.pulls.max_messages, options.pulls.expires, options.pulls.heartbeat) == (9, 4.0, 2.0)
+    assert (options.pulls.max_messages, options.pulls.expires, options.pulls.heartbeat) == (
+        9,
+        4.0,
+        2.0,
+    )
     assert (options.config, options.create_timeout) == (ConsumerConfig(deliver_policy="new"), 1.0)
 
 

@@ -1,4 +1,6 @@
-"""The facade's care for streams and consumers: each description asks its verb, and refuses at once what cannot work."""
+"""The facade's care for streams and consumers: each description asks its verb, and refuses at once
+what cannot work.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def test_a_copy_is_the_handle_of_another_stream(js, stream):
     answer(copy, STREAM_INFO)
 
     assert asked(copy) == ("$JS.API.STREAM.CREATE.T", {"name": "T", "subjects": ["t.>"]})
-    assert answer(copy, {**STREAM_INFO, "config": {"name": "T", "subjects": ["t.>"]}}) == js.stream("T")
+    assert answer(copy, {**STREAM_INFO, "config": {"name": "T", "subjects": ["t.>"]}}) == js.stream(
+        "T"
+    )
 
 
 def test_a_stream_is_found_by_its_subject(js):
@@ -64,7 +68,9 @@ def test_drift_compares_what_is_wished_for_with_what_is_there(js, stream):
 
     assert [each.setting for each in answer(drift, STREAM_INFO)] == ["max_msgs"]
     assert [each.setting for each in answer(consumers, CONSUMER_INFO)] == ["max_deliver"]
-    assert answer(opened(js.stream_drift(StreamConfig(name="S", subjects=["s.>"]))), STREAM_INFO) == ()
+    assert (
+        answer(opened(js.stream_drift(StreamConfig(name="S", subjects=["s.>"]))), STREAM_INFO) == ()
+    )
 
 
 def test_a_consumer_rests_and_goes_on(consumer):

@@ -18,7 +18,9 @@ STEPS = st.lists(
 
 
 def played(credit: Credit, steps: list[tuple[str, int]]) -> int:
-    """Play steps as a consume would: ask for all the room when it wants, take only what is there. Gives the surplus."""
+    """Play steps as a consume would: ask for all the room when it wants, take only what is there.
+    Gives the surplus.
+    """
     extra = 0
     for verb, amount in steps:
         if verb == "ask":

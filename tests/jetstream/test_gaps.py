@@ -14,7 +14,9 @@ def named(text: str) -> int | None:
     )
 
 
-@pytest.mark.parametrize("number", [0, 7, 9_999_999_999_999_999_999, 10_000_000_000_000_000_000, 2**64 - 1])
+@pytest.mark.parametrize(
+    "number", [0, 7, 9_999_999_999_999_999_999, 10_000_000_000_000_000_000, 2**64 - 1]
+)
 def test_a_status_names_a_sequence_as_large_as_a_uint64(number):
     assert named(str(number)) == number
 
@@ -28,7 +30,9 @@ def test_what_is_no_uint64_in_decimal_digits_is_no_sequence(text):
 
 def test_a_sequence_that_is_not_named_is_none():
     assert (
-        sequence_of(b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Stream: 7\r\n\r\n", b"Nats-Last-Consumer")
+        sequence_of(
+            b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Stream: 7\r\n\r\n", b"Nats-Last-Consumer"
+        )
         is None
     )
 

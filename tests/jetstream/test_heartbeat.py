@@ -118,7 +118,9 @@ def test_the_shortest_promise_is_watched_too():
     assert watch.deadline == 3.5
 
 
-EVENTS = st.lists(st.tuples(st.sampled_from(["seen", "watch", "rest", "tick"]), st.floats(0, 3)), max_size=40)
+EVENTS = st.lists(
+    st.tuples(st.sampled_from(["seen", "watch", "rest", "tick"]), st.floats(0, 3)), max_size=40
+)
 
 
 @given(st.floats(-1e9, 1e9), EVENTS)

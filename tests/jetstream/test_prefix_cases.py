@@ -82,7 +82,9 @@ def test_every_subject_of_the_api_begins_with_the_prefix_n121():
 @pytest.mark.parametrize("prefix", ["$JS.hub.API", "$JS.hub.API."])
 def test_one_final_dot_of_a_prefix_is_left_away_n121(prefix):
     assert JetStream(prefix="$JS.hub.API") == JetStream(prefix=prefix)
-    assert "$JS.hub.API.INFO" == NatsContext(jetstream_api_prefix=prefix).jetstream.api.account_info()
+    assert (
+        "$JS.hub.API.INFO" == NatsContext(jetstream_api_prefix=prefix).jetstream.api.account_info()
+    )
     NatsContext(jetstream_api_prefix=prefix).check()
 
 
@@ -94,7 +96,9 @@ def test_more_than_one_final_dot_is_refused_n121(prefix):
 
 def test_domain_and_prefix_together_are_refused_and_an_empty_text_is_none_n121():
     with pytest.raises(InvalidConfig, match="a domain or a prefix"):
-        _ = NatsContext.parse('{"jetstream_domain":"hub","jetstream_api_prefix":"$JS.hub.API"}').jetstream
+        _ = NatsContext.parse(
+            '{"jetstream_domain":"hub","jetstream_api_prefix":"$JS.hub.API"}'
+        ).jetstream
     assert JetStream(domain="hub") == JetStream(domain="hub", prefix="")
     assert JetStream(prefix="acc") == JetStream(domain="", prefix="acc")
     assert JetStream() == JetStream(domain="", prefix="")

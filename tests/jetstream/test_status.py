@@ -54,7 +54,13 @@ def test_a_row_is_found_in_any_case_of_letters_and_with_text_behind(row):
         (100, "Idle Heartbeat", StatusAction.HEARTBEAT, None, Remainder.NONE),
         (404, "No Messages", StatusAction.PULL_ENDED, EndReason.NO_MESSAGES, Remainder.OWED),
         (408, "Request Timeout", StatusAction.PULL_ENDED, EndReason.EXPIRED, Remainder.OWED),
-        (408, "Requests Pending", StatusAction.PULL_ENDED, EndReason.REQUESTS_PENDING, Remainder.WHOLE),
+        (
+            408,
+            "Requests Pending",
+            StatusAction.PULL_ENDED,
+            EndReason.REQUESTS_PENDING,
+            Remainder.WHOLE,
+        ),
         (408, "Interest Expired", StatusAction.PULL_ENDED, EndReason.EXPIRED, Remainder.OWED),
         (
             409,
@@ -64,7 +70,13 @@ def test_a_row_is_found_in_any_case_of_letters_and_with_text_behind(row):
             Remainder.OWED,
         ),
         (409, "Batch Completed", StatusAction.PULL_ENDED, EndReason.FILLED, Remainder.OWED),
-        (409, "Exceeded MaxRequestBatch of 2", StatusAction.PULL_REFUSED, EndReason.REFUSED, Remainder.WHOLE),
+        (
+            409,
+            "Exceeded MaxRequestBatch of 2",
+            StatusAction.PULL_REFUSED,
+            EndReason.REFUSED,
+            Remainder.WHOLE,
+        ),
         (
             409,
             "Exceeded MaxRequestExpires of 5s",
@@ -80,7 +92,13 @@ def test_a_row_is_found_in_any_case_of_letters_and_with_text_behind(row):
             Remainder.WHOLE,
         ),
         (409, "Exceeded MaxWaiting", StatusAction.PULL_REFUSED, EndReason.REFUSED, Remainder.WHOLE),
-        (409, "Exceeded SomethingNew of 3", StatusAction.PULL_REFUSED, EndReason.REFUSED, Remainder.WHOLE),
+        (
+            409,
+            "Exceeded SomethingNew of 3",
+            StatusAction.PULL_REFUSED,
+            EndReason.REFUSED,
+            Remainder.WHOLE,
+        ),
         (409, "Consumer is push based", StatusAction.FATAL, EndReason.FATAL, Remainder.ALL),
         (409, "Consumer Deleted", StatusAction.DELETED, EndReason.DELETED, Remainder.ALL),
         (409, "Leadership Change", StatusAction.RESET, EndReason.RESET, Remainder.ALL),
@@ -156,7 +174,9 @@ def test_an_error_has_the_class_of_its_row_and_says_what_the_server_said():
 
     assert type(error) is errors.ConsumerDeleted
     assert (error.code, error.description) == (409, "Consumer Deleted")
-    assert str(error) == "expected a pull on S.C to be served, the server said 409 'Consumer Deleted'"
+    assert (
+        str(error) == "expected a pull on S.C to be served, the server said 409 'Consumer Deleted'"
+    )
 
 
 def test_a_row_without_a_class_makes_a_plain_status_error():

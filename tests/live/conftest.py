@@ -1,10 +1,12 @@
-"""What live tests of pull consumers share: servers of four versions, a tapped line, a clock that ends waiting, and books.
+"""What live tests of pull consumers share: servers of four versions, a tapped line, a clock that
+ends waiting, and books.
 
-Nothing sleeps. Whoever waits, waits in a verb of the client (which reads the line meanwhile) inside ``with within(seconds)``,
-which ends the wait with an error when the time is up.
+Nothing sleeps. Whoever waits, waits in a verb of the client (which reads the line meanwhile) inside
+``with within(seconds)``, which ends the wait with an error when the time is up.
 
-One server of each version serves all tests, each with a stream of its own; a test that kills it starts it again, and
-the next test finds it running. The cluster is three servers with routes between them.
+One server of each version serves all tests, each with a stream of its own; a test that kills it
+starts it again, and the next test finds it running. The cluster is three servers with routes
+between them.
 """
 
 from __future__ import annotations
@@ -26,15 +28,29 @@ from jsproto.errors import ApiError, JsprotoError, LinkError, NoResponders, Requ
 from jsproto.jetstream.delivery.ack import AckSubject
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto_io._testing.nats_server import NatsServer
-from jsproto_io.blocking import Client, Feed, SyncConsumer, SyncJetStream, SyncMessage, SyncStream, connect
+from jsproto_io.blocking import (
+    Client,
+    Feed,
+    SyncConsumer,
+    SyncJetStream,
+    SyncMessage,
+    SyncStream,
+    connect,
+)
 from tests.live.proxy import Tap
 from tests.ports import free_ports
 
 VERSIONS = ("2.9.10", "2.11.11", "2.14.0", "2.15.1")
 LAME_DUCK = 'lame_duck_duration: "30s"\nlame_duck_grace_period: "1s"\n'
 #: Reconnecting is quick, so that tests are; the pace of pulls stays what it is by default.
-QUICK = {"reconnect_wait": 0.05, "reconnect_wait_max": 0.2, "reconnect_jitter": 0.0, "ignore_gossip": True}
-#: What a store that is just being found again may answer to a publish; then the same message is sent again.
+QUICK = {
+    "reconnect_wait": 0.05,
+    "reconnect_wait_max": 0.2,
+    "reconnect_jitter": 0.0,
+    "ignore_gossip": True,
+}
+#: What a store that is just being found again may answer to a publish; then the same message is
+#: sent again.
 NOT_YET = (NoResponders, RequestTimeout, LinkError, ApiError)
 #: "no suitable peers for placement": a server that was just started again is not known to all yet.
 PEER_OFFLINE = 10005
@@ -73,7 +89,9 @@ def turn(nc: Client, seconds: float = 0.02) -> None:
 
 @pytest.fixture
 def until():
-    """``until(condition, *clients)`` lets these clients read until the condition answers something true."""
+    """``until(condition, *clients)`` lets these clients read until the condition answers something
+    true.
+    """
 
     def wait(condition: Callable[[], object], *clients: Client, seconds: float = 10.0) -> object:
         with _within(seconds):
@@ -150,7 +168,9 @@ def other(server):
 class Work:
     """A stream with one pull consumer, and how messages get into it."""
 
-    def __init__(self, nc: Client, *, stream: dict[str, object] | None = None, **consumer: object) -> None:
+    def __init__(
+        self, nc: Client, *, stream: dict[str, object] | None = None, **consumer: object
+    ) -> None:
         number = next(_NAMES)
         self.nc = nc
         self.js: SyncJetStream = nc.jetstream(timeout=2.0)
@@ -172,21 +192,32 @@ class Work:
                 try:
                     return making()
                 except NOT_YET as error:
-                    if isinstance(error, ApiError) and error.code < 500 and error.err_code != PEER_OFFLINE:
+                    if (
+                        isinstance(error, ApiError)
+                        and error.code < 500
+                        and error.err_code != PEER_OFFLINE
+                    ):
                         raise
                     turn(self.nc)
 
     def through(self, nc: Client) -> Work:
         """The same, seen by another client."""
         work = Work.__new__(Work)
-        work.nc, work.js, work.name, work.subject = nc, nc.jetstream(timeout=2.0), self.name, self.subject
+        work.nc, work.js, work.name, work.subject = (
+            nc,
+            nc.jetstream(timeout=2.0),
+            self.name,
+            self.subject,
+        )
         work.stream = work.js.stream(self.name)
         work.consumer = work.stream.consumer("C")
         work.stored = self.stored
         return work
 
     def publish(self, amount: int, payload: bytes = b"x", seconds: float = 30.0) -> None:
-        """Store so many messages, whatever it takes: each is sent again, with its id, until the server says it has it."""
+        """Store so many messages, whatever it takes: each is sent again, with its id, until the
+        server says it has it.
+        """
         with _within(seconds):
             for _ in range(amount):
                 self.stored += 1
@@ -213,7 +244,8 @@ class Books:
         self.nc = nc
         self.work = work
         self.deliveries: list[AckSubject] = []
-        #: Deliveries of servers that lost their memory since; a killed server may count some of them again.
+        #: Deliveries of servers that lost their memory since; a killed server may count some of
+        #: them again.
         self.before: list[AckSubject] = []
         self.events = nc.events()
         self.heard: list[Told] = []
@@ -236,9 +268,11 @@ class Books:
         return taken
 
     def settle(self, feed: Feed[SyncMessage], seconds: float = 15.0) -> None:
-        """Take and acknowledge until all has come, and the server has nothing to deliver and waits for no ack.
+        """Take and acknowledge until all has come, and the server has nothing to deliver and waits
+        for no ack.
 
-        A consumer whose leader is new can say that nothing is pending before it has seen what is stored.
+        A consumer whose leader is new can say that nothing is pending before it has seen what is
+        stored.
         """
         with _within(seconds):
             while self.missing or self.work.left() != (0, 0):
@@ -309,7 +343,9 @@ class Books:
 
 @pytest.fixture
 def stored():
-    """``stored(client, stream={...}, ack_wait=...)``: a stream of its own with the consumer ``C``; gone with the test."""
+    """``stored(client, stream={...}, ack_wait=...)``: a stream of its own with the consumer ``C``;
+    gone with the test.
+    """
     made: list[Work] = []
 
     def make(client: Client, **settings: object) -> Work:
@@ -354,10 +390,16 @@ def calm():
 
 
 class Cluster:
-    """Three servers on loopback, each behind a tap. ``config`` is for each; where it has accounts, ``user`` is one of them."""
+    """Three servers on loopback, each behind a tap. ``config`` is for each; where it has accounts,
+    ``user`` is one of them.
+    """
 
     def __init__(
-        self, binary_of: Callable[[str], object], version: str, config: str = "", user: Auth | None = None
+        self,
+        binary_of: Callable[[str], object],
+        version: str,
+        config: str = "",
+        user: Auth | None = None,
     ) -> None:
         self.user = user
         ports = free_ports(3)
@@ -427,7 +469,9 @@ def cluster(one_cluster):
 
 @pytest.fixture
 def joined(cluster):
-    """``joined("n1", "n2")``: a client that knows these nodes, connected to the first; all of them if none is named."""
+    """``joined("n1", "n2")``: a client that knows these nodes, connected to the first; all of them
+    if none is named.
+    """
     clients: list[Client] = []
 
     def join(*names: str) -> Client:

@@ -1,8 +1,10 @@
-"""A line between client and server that counts: how often somebody asks is seen here, not in the client's own books.
+"""A line between client and server that counts: how often somebody asks is seen here, not in the
+client's own books.
 
-A `Tap` listens on a port of its own and carries bytes to a server's port both ways, in threads. It reads what clients say with
-the model server's reader, and keeps each pull request with the moment when it passed. A server that is down is a
-connection that ends at once; `cut` ends all connections, as a broken line would.
+A `Tap` listens on a port of its own and carries bytes to a server's port both ways, in threads. It
+reads what clients say with the model server's reader, and keeps each pull request with the moment
+when it passed. A server that is down is a connection that ends at once; `cut` ends all connections,
+as a broken line would.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ class Tap:
     def busiest(self, since: float, until: float, seconds: float = 1.0) -> int:
         """The most pull requests within so many seconds on end."""
         times = [pull.at for pull in self.pulls if since <= pull.at < until]
-        return max((bisect_left(times, at + seconds) - index for index, at in enumerate(times)), default=0)
+        return max(
+            (bisect_left(times, at + seconds) - index for index, at in enumerate(times)), default=0
+        )
 
     # ------------------------------------------------------------------ what it does
 

@@ -1,4 +1,6 @@
-"""A stream of another account is mirrored, and a consumer of it is pulled, through what that account exports."""
+"""A stream of another account is mirrored, and a consumer of it is pulled, through what that
+account exports.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,8 @@ def test_a_mirror_of_a_stream_of_another_account_is_filled_and_read(accounts, un
 
         with mirror.read() as messages:
             seen = [
-                (message.subject, message.payload, message.metadata.stream_sequence) for message in messages
+                (message.subject, message.payload, message.metadata.stream_sequence)
+                for message in messages
             ]
 
         assert seen == [("orders.a", b"%d" % number, number + 1) for number in range(50)]
@@ -84,7 +87,8 @@ def test_a_consumer_of_another_account_is_asked_through_the_imported_api(account
             reader.jetstream().stream("SHARED").consumer("C").info()
 
 
-#: A consumer is exported: its pulls, whose answers are many, and its acknowledgements; nothing else of the API.
+#: A consumer is exported: its pulls, whose answers are many, and its acknowledgements; nothing else
+#: of the API.
 EXPORTED = """
 accounts {{
   OWNER {{

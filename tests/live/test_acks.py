@@ -35,7 +35,12 @@ def test_ack_is_said_once(work, nc, eventually):
     orders.publish(1)
     message = orders.consumer.next()
 
-    assert (message.ack(), message.ack(), message.nak(), message.term()) == (True, False, False, False)
+    assert (message.ack(), message.ack(), message.nak(), message.term()) == (
+        True,
+        False,
+        False,
+        False,
+    )
     assert settled(orders, eventually)
 
 
@@ -94,7 +99,9 @@ def test_term_ends_it(work, nc, eventually):
     assert nothing_comes(orders.consumer, 1.0)
 
 
-def test_term_with_a_reason_ends_it_and_the_reason_is_told_from_2_10_on(work, nc, since, within, eventually):
+def test_term_with_a_reason_ends_it_and_the_reason_is_told_from_2_10_on(
+    work, nc, since, within, eventually
+):
     orders = work(ack_wait=SOON)
     orders.publish(1)
     subject = f"$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.{orders.name}.C"
@@ -103,7 +110,10 @@ def test_term_with_a_reason_ends_it_and_the_reason_is_told_from_2_10_on(work, nc
         with within(3.0):
             told = json.loads(next(advisories).payload)
     # 2.9 would not understand a term with a reason, so it is left out there.
-    assert (told.get("reason", ""), told["stream_seq"]) == ("cannot be read" if since(2, 10) else "", 1)
+    assert (told.get("reason", ""), told["stream_seq"]) == (
+        "cannot be read" if since(2, 10) else "",
+        1,
+    )
     assert settled(orders, eventually)
     assert nothing_comes(orders.consumer, 1.0)
 
@@ -178,7 +188,9 @@ def test_a_consumer_that_wants_no_acks_answers_none_from_2_10_on(work, nc, since
 
 
 def test_a_consumer_bound_by_name_is_taken_for_one_that_wants_acks(work, nc):
-    """Nothing on the wire tells it from one that does; only its configuration, or the answer to a confirmed ack."""
+    """Nothing on the wire tells it from one that does; only its configuration, or the answer to a
+    confirmed ack.
+    """
     orders = work(ack_policy="none")
     orders.publish(3)
     by_name = orders.stream.consumer("C").next()
@@ -219,7 +231,9 @@ def test_next_is_an_ack_and_a_pull(work, nc, within, verb, eventually):
     assert eventually(lambda: orders.consumer.info().ack_floor.stream_seq == 1)
 
 
-def test_what_came_over_a_lost_link_can_be_acknowledged_over_the_next(work, books, nc, tap, eventually):
+def test_what_came_over_a_lost_link_can_be_acknowledged_over_the_next(
+    work, books, nc, tap, eventually
+):
     orders = work(ack_wait=LONG)
     orders.publish(2)
     kept = books(orders)
@@ -236,7 +250,9 @@ def test_what_came_over_a_lost_link_can_be_acknowledged_over_the_next(work, book
 
 
 def test_an_ack_that_comes_late_settles_what_bears_its_sequence_by_then(work, nc, eventually):
-    """A server looks the sequence up, and nothing else: a stream that is made anew numbers its messages as the old one did."""
+    """A server looks the sequence up, and nothing else: a stream that is made anew numbers its
+    messages as the old one did.
+    """
     orders = work(ack_wait=LONG)
     orders.publish(2)
     old = [orders.consumer.next() for _ in range(2)]

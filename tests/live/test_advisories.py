@@ -1,4 +1,6 @@
-"""What servers tell of themselves on every version, and a dead letter from the message to its new place."""
+"""What servers tell of themselves on every version, and a dead letter from the message to its new
+place.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def test_a_message_that_nobody_could_work_off_becomes_a_dead_letter(nc, js, with
         work = js.create_stream(name="DLQ_WORK", subjects=["dlq.work"], storage="memory")
         dead = js.create_stream(name="DLQ_DEAD", subjects=["dlq.dead"], storage="memory")
         js.publish("dlq.work", b"bad", headers={"K": "v"})
-        consumer = work.create_consumer(durable_name="C", max_deliver=1, ack_wait=timedelta(milliseconds=200))
+        consumer = work.create_consumer(
+            durable_name="C", max_deliver=1, ack_wait=timedelta(milliseconds=200)
+        )
         consumer.next()
         with consumer.fetch(1, timeout=1.0) as nothing:
             assert list(nothing) == []  # whoever asks makes the server look at what is overdue
@@ -40,7 +44,12 @@ def test_a_message_that_nobody_could_work_off_becomes_a_dead_letter(nc, js, with
         fate = heard[-1]
 
         assert any(isinstance(each, StreamAction) and each.stream == "DLQ_WORK" for each in heard)
-        assert (fate.kind, fate.stream, fate.consumer, fate.stream_seq) == ("max_deliver", "DLQ_WORK", "C", 1)
+        assert (fate.kind, fate.stream, fate.consumer, fate.stream_seq) == (
+            "max_deliver",
+            "DLQ_WORK",
+            "C",
+            1,
+        )
         first = js.dead_letter(fate, "dlq.dead")
         again = js.dead_letter(fate, "dlq.dead")
         letter = dead.messages.by_seq(1)

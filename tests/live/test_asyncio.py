@@ -1,4 +1,6 @@
-"""The key cases once more with ``await``: one event loop on which the reader, a writer and the server's fate run together."""
+"""The key cases once more with ``await``: one event loop on which the reader, a writer and the
+server's fate run together.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Desk:
         self.reading = None
 
     async def open(self, **settings):
-        self.stream = await self.js.create_stream(name=self.name, subjects=[self.subject], storage="file")
+        self.stream = await self.js.create_stream(
+            name=self.name, subjects=[self.subject], storage="file"
+        )
         self.consumer = await self.stream.create_consumer(durable_name="C", **settings)
         self.ear = asyncio.create_task(self.listen())
         return self
@@ -78,7 +82,9 @@ class Desk:
         ledger = self.reading.ledger if self.reading is not None else None
         pulls = "" if ledger is None else f"{list(ledger.open.values())}, ended {ledger.counts}"
         seen = [(each.stream_sequence, each.num_delivered) for each in self.seen]
-        return f"stored {self.stored}, seen {seen}, pulls {pulls}, heard {self.heard}, {self.nc.stats}"
+        return (
+            f"stored {self.stored}, seen {seen}, pulls {pulls}, heard {self.heard}, {self.nc.stats}"
+        )
 
     async def done(self):
         """Until the server has nothing to deliver, and waits for no ack."""
@@ -98,7 +104,9 @@ class Desk:
         return any(isinstance(told, kind) for told in self.heard)
 
     def nothing_lost(self):
-        return sorted({each.stream_sequence for each in self.seen}) == list(range(1, self.stored + 1))
+        return sorted({each.stream_sequence for each in self.seen}) == list(
+            range(1, self.stored + 1)
+        )
 
 
 def run(play, url, seconds=30.0, **settings):
@@ -147,7 +155,9 @@ def test_sigkill_and_restart_while_somebody_writes(server, tap, run_off, calm):
 
 def test_a_graceful_stop(server, tap, run_off, calm):
     async def play(desk):
-        async with desk.consumer.consume(10, expires=60.0) as messages:  # no expiry, no alarm meanwhile
+        async with desk.consumer.consume(
+            10, expires=60.0
+        ) as messages:  # no expiry, no alarm meanwhile
             reader = asyncio.create_task(desk.read(messages))
             await desk.publish(10)
             await desk.done()
@@ -169,14 +179,18 @@ def test_a_graceful_stop(server, tap, run_off, calm):
 
 def test_lines_cut_again_and_again_under_load(server, tap, calm):
     async def play(desk):
-        async with desk.consumer.consume(max_bytes=1000, expires=4.0, idle_heartbeat=0.5) as messages:
+        async with desk.consumer.consume(
+            max_bytes=1000, expires=4.0, idle_heartbeat=0.5
+        ) as messages:
             reader = asyncio.create_task(desk.read(messages))
             writer = asyncio.create_task(desk.publish(200))
             for number in range(1, 5):
                 await desk.until(lambda n=number: desk.stored >= min(200, 20 * n) or writer.done())
                 lost = sum(isinstance(told, Disconnected) for told in desk.heard)
                 tap.cut()
-                await desk.until(lambda n=lost: sum(isinstance(told, Connected) for told in desk.heard) > n)
+                await desk.until(
+                    lambda n=lost: sum(isinstance(told, Connected) for told in desk.heard) > n
+                )
             await writer
             await desk.done()
             reader.cancel()
@@ -214,7 +228,9 @@ def test_every_verb(server):
         await five.nak(0.2)
         again = await desk.consumer.next()
         last = await desk.consumer.next()
-        seen = [(each.metadata.stream_sequence, each.metadata.num_delivered) for each in (again, last)]
+        seen = [
+            (each.metadata.stream_sequence, each.metadata.num_delivered) for each in (again, last)
+        ]
         assert seen == [(2, 2), (5, 2)]
         await asyncio.gather(again.ack_confirmed(), last.ack_confirmed())
         await desk.done()
@@ -243,8 +259,8 @@ def test_a_cancelled_fetch_leaves_its_messages_to_the_next(server, since):
                     seen.append((message.metadata.stream_sequence, message.metadata.num_delivered))
                     await message.ack()
         await desk.done()
-        # 2.9.10 forgets a nak whose message it first offers to the pull that is gone, and sends another one twice
-        # instead; what it forgot comes behind ack_wait.
+        # 2.9.10 forgets a nak whose message it first offers to the pull that is gone, and sends
+        # another one twice instead; what it forgot comes behind ack_wait.
         if since(2, 10):
             assert sorted(seen) == [(1, 2), (2, 2), (3, 2)]
 
@@ -254,7 +270,9 @@ def test_a_cancelled_fetch_leaves_its_messages_to_the_next(server, since):
 def test_user_code_may_take_its_time_and_asks_for_the_next_when_it_is_done(server):
     async def play(desk):
         await desk.publish(4)
-        async with desk.consumer.ack_next(stop_after=4, acking=AckOptions(in_progress=True)) as messages:
+        async with desk.consumer.ack_next(
+            stop_after=4, acking=AckOptions(in_progress=True)
+        ) as messages:
             async for message in messages:
                 desk.seen.append(message.metadata)
                 if len(desk.seen) in {1, 4}:

@@ -1,4 +1,6 @@
-"""Backups in folders on every version: put back on another server, refused when they are not whole, and never half done unnoticed."""
+"""Backups in folders on every version: put back on another server, refused when they are not whole,
+and never half done unnoticed.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +138,9 @@ def test_a_stream_that_holds_less_than_the_backup_is_in_the_way_even_of_an_updat
     assert set(caught.value.conflicts) == {"ORDERS"}
 
 
-def test_an_interrupted_backup_is_never_taken_for_whole(account, there, server, tmp_path, within) -> None:
+def test_an_interrupted_backup_is_never_taken_for_whole(
+    account, there, server, tmp_path, within
+) -> None:
     def stop(progress) -> None:
         if progress.stream == "MEMORY" and progress.phase is Phase.BEGUN:
             raise KeyboardInterrupt
@@ -153,7 +157,9 @@ def test_an_interrupted_backup_is_never_taken_for_whole(account, there, server, 
 
 def test_what_is_damaged_is_found_before_anything_is_restored(account, there, tmp_path) -> None:
     back_up(account, tmp_path / "b", streams=["ORDERS", "COPY"])
-    (archive,) = (each for each in (tmp_path / "b" / "streams" / "ORDERS").iterdir() if each.name in ARCHIVES)
+    (archive,) = (
+        each for each in (tmp_path / "b" / "streams" / "ORDERS").iterdir() if each.name in ARCHIVES
+    )
     whole = archive.read_bytes()
     archive.write_bytes(whole[:-1] + b"?")
     with pytest.raises(InvalidBackup, match="SHA-256"):
@@ -187,25 +193,35 @@ def test_a_link_that_is_lost_in_the_middle_says_how_far_it_was(
         if (progress.deed, progress.stream, progress.phase) == ("restore", "ORDERS", Phase.DATA):
             other.kill()
 
-    with connect(other.url, max_reconnects=0) as nc, within(30.0), pytest.raises(LinkError) as caught:
+    with (
+        connect(other.url, max_reconnects=0) as nc,
+        within(30.0),
+        pytest.raises(LinkError) as caught,
+    ):
         restore(nc, tmp_path / "b", tell=kill)
 
     assert any("look whether a part of ORDERS is there" in each for each in caught.value.__notes__)
 
 
-def test_a_stream_that_appears_during_the_restore_is_told_as_such_n109(account, there, tmp_path) -> None:
+def test_a_stream_that_appears_during_the_restore_is_told_as_such_n109(
+    account, there, tmp_path
+) -> None:
     back_up(account, tmp_path / "b", streams=["ORDERS"])
 
     def create(progress) -> None:
         if (progress.deed, progress.phase) == ("restore", Phase.BEGUN):
             there.jetstream().create_stream(name="ORDERS", subjects=["mine"])
 
-    with pytest.raises(RestoreFailed, match=r"appeared during this restore.*fewer replicas") as caught:
+    with pytest.raises(
+        RestoreFailed, match=r"appeared during this restore.*fewer replicas"
+    ) as caught:
         restore(there, tmp_path / "b", tell=create)
 
     assert list(caught.value.failures) == ["ORDERS"]
     assert there.jetstream().stream_info("ORDERS").config.subjects == ("mine",)
-    with pytest.raises(RestoreConflict, match="0 messages up to sequence 0, the backup 500 up to 500"):
+    with pytest.raises(
+        RestoreConflict, match="0 messages up to sequence 0, the backup 500 up to 500"
+    ):
         restore(there, tmp_path / "b")
 
 
@@ -283,7 +299,9 @@ def test_a_snapshot_that_is_refused_ends_the_backup(account, there, tmp_path) ->
         restore(there, tmp_path / "b")
 
 
-def test_a_stream_that_is_not_what_was_saved_is_a_failure(account, there, tmp_path, monkeypatch) -> None:
+def test_a_stream_that_is_not_what_was_saved_is_a_failure(
+    account, there, tmp_path, monkeypatch
+) -> None:
     back_up(account, tmp_path / "b", streams=["ORDERS"])
     monkeypatch.setattr(backup, "unlike", lambda *_: "expected 500 messages, seen 499")
     with pytest.raises(RestoreFailed, match="seen 499; delete it before another restore"):
@@ -327,7 +345,9 @@ def test_messages_are_counted_where_the_archive_allows_it(account, tmp_path, sin
 def test_messages_that_the_server_cannot_read_make_no_complete_backup_n107(
     start_server, tmp_path, check
 ) -> None:
-    """A block of the store is cut below a server that runs; 2.15.1 leaves out what it cannot read, and says nothing."""
+    """A block of the store is cut below a server that runs; 2.15.1 leaves out what it cannot read,
+    and says nothing.
+    """
     server = start_server(store=tmp_path / "store")
     with connect(server.url) as nc:
         js = nc.jetstream(timeout=10.0)
@@ -337,10 +357,13 @@ def test_messages_that_the_server_cannot_read_make_no_complete_backup_n107(
                 for number in range(3000):
                     window.put((name, b"%d" % number * 1500))
             first = min(
-                (tmp_path / "store").rglob(f"streams/{name}/msgs/*.blk"), key=lambda path: int(path.stem)
+                (tmp_path / "store").rglob(f"streams/{name}/msgs/*.blk"),
+                key=lambda path: int(path.stem),
             )
             os.truncate(first, first.stat().st_size // 3)
-        with pytest.raises(InvalidResponse, match=r"holds \d+ of the 3000 messages.*cannot be read"):
+        with pytest.raises(
+            InvalidResponse, match=r"holds \d+ of the 3000 messages.*cannot be read"
+        ):
             back_up(nc, tmp_path / "b", streams=["KEEPS"], check=check)
         manifest = back_up(nc, tmp_path / "c", streams=["LOSES"], check=check)
 

@@ -1,4 +1,6 @@
-"""A consume that is bounded by bytes, on real servers: the sums agree with the server's, and one message too large is no end."""
+"""A consume that is bounded by bytes, on real servers: the sums agree with the server's, and one
+message too large is no end.
+"""
 
 # ruff: noqa: PLR0917 - fixtures are asked for by name
 
@@ -14,7 +16,9 @@ from jsproto.jetstream.pull.request import PullNotice, message_size
 pytestmark = pytest.mark.live
 
 
-@pytest.mark.parametrize("bound", [{"max_bytes": 5000}, {"max_messages": 7, "within_bytes": 5000}], ids=str)
+@pytest.mark.parametrize(
+    "bound", [{"max_bytes": 5000}, {"max_messages": 7, "within_bytes": 5000}], ids=str
+)
 def test_all_comes_and_never_more_was_asked_than_fits(work, books, nc, tap, bound):
     orders = work()
     draw = Random(1)
@@ -38,7 +42,9 @@ def test_all_comes_and_never_more_was_asked_than_fits(work, books, nc, tap, boun
     assert max(pull.request["max_bytes"] for pull in tap.pulls) <= 5000
 
 
-def test_one_message_that_never_fits_is_said_once_and_is_no_storm(work, books, nc, tap, until, calm):
+def test_one_message_that_never_fits_is_said_once_and_is_no_storm(
+    work, books, nc, tap, until, calm
+):
     orders = work()
     orders.publish(1, b"a" * 100)
     orders.publish(1, b"b" * 6000)
@@ -48,7 +54,9 @@ def test_one_message_that_never_fits_is_said_once_and_is_no_storm(work, books, n
         kept.take(messages, 1)
         kept.until(PullNotice.MESSAGE_TOO_LARGE)
         before = len(tap.pulls)
-        until(lambda: len(tap.pulls) >= before + 2, nc)  # it tries again, with longer and longer pauses
+        until(
+            lambda: len(tap.pulls) >= before + 2, nc
+        )  # it tries again, with longer and longer pauses
         calm(tap, began)
         nc.request(f"$JS.API.STREAM.PURGE.{orders.name}")
         orders.publish(1, b"c" * 100)
@@ -63,7 +71,9 @@ def test_the_largest_message_that_fits_exactly(work, books, nc, within):
         message = kept.note(next(one))
         message.ack_confirmed()
     orders.publish(5, b"y" * 500)
-    with orders.consumer.consume(max_bytes=message.size, expires=4.0, idle_heartbeat=0.5) as messages:
+    with orders.consumer.consume(
+        max_bytes=message.size, expires=4.0, idle_heartbeat=0.5
+    ) as messages:
         kept.take(messages, 5)
         kept.settle(messages)
 

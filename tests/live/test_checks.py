@@ -1,4 +1,6 @@
-"""The server says the same number as the offline rule, for every rule; and what is not found fault with, it takes."""
+"""The server says the same number as the offline rule, for every rule; and what is not found fault
+with, it takes.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def gone(nc: Client) -> Iterator[None]:
 
 
 def stream(**settings: object) -> StreamConfig:
-    return StreamConfig(**{"name": "CHECK", "subjects": ["check.>"], "storage": "memory", **settings})
+    return StreamConfig(
+        **{"name": "CHECK", "subjects": ["check.>"], "storage": "memory", **settings}
+    )
 
 
 def ask(nc: Client, verb: str, body: dict[str, object], *, pedantic: bool) -> dict[str, object]:
@@ -57,7 +61,9 @@ def ask(nc: Client, verb: str, body: dict[str, object], *, pedantic: bool) -> di
     sent = {**body, "pedantic": True} if pedantic else body
     expected = next(each for each in AnswerType if each.name == "_".join(verb.split(".")[:2]))
     return nc.run(
-        Procedure(lambda: request(f"$JS.API.{verb}", RequestContext(what=verb), expected, body=sent))
+        Procedure(
+            lambda: request(f"$JS.API.{verb}", RequestContext(what=verb), expected, body=sent)
+        )
     )
 
 
@@ -68,11 +74,15 @@ def test_a_stream_is_refused_with_the_number_of_its_rule(nc: Client, rule: Confi
         ask(nc, "STREAM.CREATE.CHECK", config.to_wire(), pedantic=rule.pedantic)
 
     assert (caught.value.err_code, named(rule)) == (rule.err_code, named(rule))
-    assert blamed(caught.value, check_stream(config, pedantic=rule.pedantic)).setting == rule.setting
+    assert (
+        blamed(caught.value, check_stream(config, pedantic=rule.pedantic)).setting == rule.setting
+    )
 
 
 @pytest.mark.parametrize(
-    "rule", [each for each in UPDATE_RULES if (each.setting, each.text) not in examples.NOT_SENT], ids=named
+    "rule",
+    [each for each in UPDATE_RULES if (each.setting, each.text) not in examples.NOT_SENT],
+    ids=named,
 )
 def test_an_update_is_refused_with_the_number_of_its_rule(nc: Client, rule: ConfigRule) -> None:
     before, after = examples.UPDATES[rule.setting, rule.text]
@@ -86,12 +96,15 @@ def test_an_update_is_refused_with_the_number_of_its_rule(nc: Client, rule: Conf
 
     assert caught.value.err_code == rule.err_code
     assert (
-        blamed(caught.value, check_stream_update(stream(**before), stream(**after))).setting == rule.setting
+        blamed(caught.value, check_stream_update(stream(**before), stream(**after))).setting
+        == rule.setting
     )
 
 
 @pytest.mark.parametrize(
-    "rule", [each for each in CONSUMER_RULES if (each.setting, each.text) not in examples.NOT_SENT], ids=named
+    "rule",
+    [each for each in CONSUMER_RULES if (each.setting, each.text) not in examples.NOT_SENT],
+    ids=named,
 )
 def test_a_consumer_is_refused_with_the_number_of_its_rule(nc: Client, rule: ConfigRule) -> None:
     settings, of = examples.CONSUMERS[rule.setting, rule.text]

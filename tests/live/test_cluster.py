@@ -1,4 +1,6 @@
-"""Three servers on loopback: a consume outlives the end of its consumer's leader, whether it steps down or is killed."""
+"""Three servers on loopback: a consume outlives the end of its consumer's leader, whether it steps
+down or is killed.
+"""
 
 # ruff: noqa: PLR0917 - fixtures are asked for by name
 
@@ -164,7 +166,9 @@ def test_the_server_of_the_leader_is_a_lame_duck(cluster, replicated, joined, bo
 
 @pytest.mark.parametrize("retention", ["limits", "interest"])
 def test_a_range_ends_where_the_leader_says(joined, stored, retention):
-    """SPARK 5.4: a replica that lags proves nothing; and 4.4: the server chooses how many replicas its consumers need."""
+    """SPARK 5.4: a replica that lags proves nothing; and 4.4: the server chooses how many replicas
+    its consumers need.
+    """
     nc = joined()
     orders = stored(nc, stream={"num_replicas": 3, "retention": retention}, num_replicas=3)
     read = []
@@ -177,7 +181,9 @@ def test_a_range_ends_where_the_leader_says(joined, stored, retention):
     assert read == list(range(1, orders.stored + 1))
 
 
-def test_a_range_of_an_interest_stream_is_read_by_a_consumer_with_the_replicas_of_the_stream(joined, stored):
+def test_a_range_of_an_interest_stream_is_read_by_a_consumer_with_the_replicas_of_the_stream(
+    joined, stored
+):
     orders = stored(joined(), stream={"num_replicas": 3, "retention": "interest"}, num_replicas=3)
     orders.publish(20)
     with orders.stream.read_range(1, 21) as runs:

@@ -1,4 +1,6 @@
-"""A consume outlives what happens to its server: nothing lost, nothing twice that the server does not count, no storm."""
+"""A consume outlives what happens to its server: nothing lost, nothing twice that the server does
+not count, no storm.
+"""
 
 # ruff: noqa: PLR0917 - fixtures are asked for by name
 
@@ -132,11 +134,15 @@ def test_a_deleted_stream_ends_it_as_a_deleted_consumer(work, books, nc, other, 
     assert kept.notices == [PullNotice.CONSUMER_DELETED]
 
 
-def test_a_consumer_that_comes_back_is_waited_for_if_that_is_wished(work, books, nc, tap, since, calm):
+def test_a_consumer_that_comes_back_is_waited_for_if_that_is_wished(
+    work, books, nc, tap, since, calm
+):
     orders = work()
     orders.publish(2)
     kept = books(orders)
-    with orders.consumer.consume(10, expires=4.0, idle_heartbeat=0.5, on_deleted=OnDeleted.RETRY) as messages:
+    with orders.consumer.consume(
+        10, expires=4.0, idle_heartbeat=0.5, on_deleted=OnDeleted.RETRY
+    ) as messages:
         kept.take(messages, 2)
         began = monotonic()
         orders.consumer.delete()

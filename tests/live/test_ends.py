@@ -1,4 +1,6 @@
-"""How a consume ends when its reader wants it to: what was delivered is handed out or given back, and the next reader has the rest."""
+"""How a consume ends when its reader wants it to: what was delivered is handed out or given back,
+and the next reader has the rest.
+"""
 
 from __future__ import annotations
 

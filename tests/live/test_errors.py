@@ -1,7 +1,9 @@
-"""Every number of the server's table that a client can provoke on one server is provoked, and comes as a typed error.
+"""Every number of the server's table that a client can provoke on one server is provoked, and comes
+as a typed error.
 
-The tables say how; `spec/errors.toml` says for the other numbers why not. What the offline rules know is provoked by
-`test_checks.py`, rule by rule, and what only a cluster says by `test_operations.py`. All of it is sent past everything of ours that would hold it up.
+The tables say how; `spec/errors.toml` says for the other numbers why not. What the offline rules
+know is provoked by `test_checks.py`, rule by rule, and what only a cluster says by
+`test_operations.py`. All of it is sent past everything of ours that would hold it up.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ class World:
 
         return self.nc.run(Procedure(steps))
 
-    def api(self, verb: str, body: object = None, headers: dict[str, str] | None = None) -> dict[str, object]:
+    def api(
+        self, verb: str, body: object = None, headers: dict[str, str] | None = None
+    ) -> dict[str, object]:
         payload = body if isinstance(body, bytes) else b"" if body is None else to_json(body)
         return self.asked(f"$JS.API.{verb}", payload, Headers(headers) if headers else None)
 
@@ -79,7 +83,9 @@ class World:
         subjects = {} if "mirror" in config else {"subjects": [f"{name.lower()}.>"]}
         return self.api(f"STREAM.CREATE.{name}", {"name": name, **subjects, **config})
 
-    def consumer(self, stream: str, name: str, action: str = "create", **config: object) -> dict[str, object]:
+    def consumer(
+        self, stream: str, name: str, action: str = "create", **config: object
+    ) -> dict[str, object]:
         filtered = config.get("filter_subject")
         subject = f"CONSUMER.CREATE.{stream}.{name}" + (f".{filtered}" if filtered else "")
         return self.api(
@@ -96,12 +102,16 @@ class World:
             return self.durable("P", durable_name="P", deliver_subject="to.y", ack_policy="none")
 
     def batch(self, **headers: str) -> dict[str, object]:
-        return self.publish("batch.a", {f"Nats-Batch-{name}": value for name, value in headers.items()})
+        return self.publish(
+            "batch.a", {f"Nats-Batch-{name}": value for name, value in headers.items()}
+        )
 
     def batched(self, batch: str, headers: dict[str, str]) -> dict[str, object]:
         """The second message of an atomic batch, with whatever is wrong with it."""
         self.nc.publish("batch.a", headers={"Nats-Batch-Id": batch, "Nats-Batch-Sequence": "1"})
-        return self.publish("batch.a", {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": "2", **headers})
+        return self.publish(
+            "batch.a", {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": "2", **headers}
+        )
 
     def fast(self, batch: str, rest: str) -> dict[str, object]:
         """A message of fast ingest, whose reply subject says what it is."""
@@ -109,26 +119,37 @@ class World:
             self.nc.publish("batch.a", reply=f"fast.{batch}.{rest}.$FI")
             said = json.loads(answers.next().payload)
             return members_or_error(
-                to_json({"error": said["error"]}) if said.get("type") == "err" else to_json(said), FAST
+                to_json({"error": said["error"]}) if said.get("type") == "err" else to_json(said),
+                FAST,
             )
 
     def opened(self, batches: int) -> dict[str, object]:
         """One atomic batch more than so many that nobody ends."""
         self.stream("OPEN", allow_atomic=True)
         for number in range(batches):
-            self.nc.publish("open.a", headers={"Nats-Batch-Id": f"b{number}", "Nats-Batch-Sequence": "1"})
+            self.nc.publish(
+                "open.a", headers={"Nats-Batch-Id": f"b{number}", "Nats-Batch-Sequence": "1"}
+            )
         return self.publish("open.a", {"Nats-Batch-Id": "more", "Nats-Batch-Sequence": "1"})
 
     def batch_of(self, messages: int) -> dict[str, object]:
         """An atomic batch of so many messages, past our own bound."""
         self.stream("LARGE", allow_atomic=True)
         for number in range(1, messages):
-            self.nc.publish("large.a", headers={"Nats-Batch-Id": "l", "Nats-Batch-Sequence": str(number)})
-        last = {"Nats-Batch-Id": "l", "Nats-Batch-Sequence": str(messages), "Nats-Batch-Commit": "1"}
+            self.nc.publish(
+                "large.a", headers={"Nats-Batch-Id": "l", "Nats-Batch-Sequence": str(number)}
+            )
+        last = {
+            "Nats-Batch-Id": "l",
+            "Nats-Batch-Sequence": str(messages),
+            "Nats-Batch-Commit": "1",
+        }
         return self.publish("large.a", last)
 
     def restored(self, name: str, chunks: list[bytes] | None = None, **config: object) -> None:
-        """A stream out of the archive of an ordinary one, or of these chunks, with another configuration."""
+        """A stream out of the archive of an ordinary one, or of these chunks, with another
+        configuration.
+        """
         self.stream(name)
         self.publish(f"{name.lower()}.a", None, b"x")
         js = self.nc.jetstream()
@@ -161,9 +182,13 @@ class World:
                 if isinstance(result.error, JetStreamError):
                     raise result.error
 
-    def plan(self, schedule: str = LATER, target: str = "plan.b", **headers: str) -> dict[str, object]:
+    def plan(
+        self, schedule: str = LATER, target: str = "plan.b", **headers: str
+    ) -> dict[str, object]:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.publish("plan.a", {"Nats-Schedule": schedule, "Nats-Schedule-Target": target, **named})
+        return self.publish(
+            "plan.a", {"Nats-Schedule": schedule, "Nats-Schedule-Target": target, **named}
+        )
 
 
 Provocation = Callable[[World], object]
@@ -176,7 +201,9 @@ PROVOKED: dict[tuple[int, str], Provocation] = {
     ),
     (10013, "a durable name that somebody listens to"): lambda w: w.moved_away(),
     (10014, "no such consumer"): lambda w: w.api("CONSUMER.INFO.S.NOPE"),
-    (10015, "a snapshot to nowhere"): lambda w: w.api("STREAM.SNAPSHOT.S", {"deliver_subject": "a.*"}),
+    (10015, "a snapshot to nowhere"): lambda w: w.api(
+        "STREAM.SNAPSHOT.S", {"deliver_subject": "a.*"}
+    ),
     (10017, "another durable name than in the subject"): lambda w: w.durable("D", durable_name="E"),
     (10018, "no durable name"): lambda w: w.durable("D", ack_policy="none"),
     (10020, "a durable name and none in the subject"): lambda w: w.api(
@@ -187,13 +214,17 @@ PROVOKED: dict[tuple[int, str], Provocation] = {
     ),
     (10025, "what is no JSON"): lambda w: w.api("STREAM.CREATE.Y", b"{"),
     (10026, "one consumer too many"): lambda w: w.consumer("ONE", "B", ack_policy="none"),
-    (10030, "a mirror of smaller messages"): lambda w: w.stream("M", mirror={"name": "S"}, max_msg_size=10),
+    (10030, "a mirror of smaller messages"): lambda w: w.stream(
+        "M", mirror={"name": "S"}, max_msg_size=10
+    ),
     (10037, "no such message"): lambda w: w.api("STREAM.MSG.GET.S", {"seq": 999}),
     (10038, "a body where none belongs"): lambda w: w.api("STREAM.DELETE.S", b"x"),
     (10043, "a sequence that is gone"): lambda w: [
         w.api("STREAM.MSG.DELETE.S", {"seq": 2}) for _ in range(2)
     ],
-    (10046, "sources of larger messages"): lambda w: w.stream("M", sources=[{"name": "S"}], max_msg_size=10),
+    (10046, "sources of larger messages"): lambda w: w.stream(
+        "M", sources=[{"name": "S"}], max_msg_size=10
+    ),
     (10057, "a sequence that never was"): lambda w: w.api("STREAM.MSG.DELETE.S", {"seq": 999}),
     (10054, "a message too large"): lambda w: w.publish("s.a", None, b"x" * 2000),
     (10056, "another name than in the subject"): lambda w: w.api("STREAM.CREATE.Z", {"name": "Q"}),
@@ -202,7 +233,9 @@ PROVOKED: dict[tuple[int, str], Provocation] = {
     (10060, "another stream expected"): lambda w: w.publish("s.a", {"Nats-Expected-Stream": "T"}),
     (10062, "an archive that is none"): lambda w: w.restored("BROKEN", [b"no archive at all" * 50]),
     (10065, "a subject of another stream"): lambda w: w.stream("O", subjects=["s.a"]),
-    (10070, "another last id expected"): lambda w: w.publish("s.a", {"Nats-Expected-Last-Msg-Id": "77"}),
+    (10070, "another last id expected"): lambda w: w.publish(
+        "s.a", {"Nats-Expected-Last-Msg-Id": "77"}
+    ),
     (10071, "another last sequence expected"): lambda w: w.publish(
         "s.a", {"Nats-Expected-Last-Sequence": "77"}
     ),
@@ -213,7 +246,9 @@ PROVOKED: dict[tuple[int, str], Provocation] = {
         w.publish("full.a"),
     ],
     (10097, "a header block too large"): lambda w: w.publish("ttl.a", {"k": "v" * 70_000}),
-    (10099, "two readers of a work queue"): lambda w: w.consumer("WORK", "B", ack_policy="explicit"),
+    (10099, "two readers of a work queue"): lambda w: w.consumer(
+        "WORK", "B", ack_policy="explicit"
+    ),
     (10100, "two readers of one filter"): lambda w: w.consumer(
         "WORK", "B", ack_policy="explicit", filter_subject="work.a"
     ),
@@ -228,13 +263,16 @@ PROVOKED: dict[tuple[int, str], Provocation] = {
         "STREAM.RESTORE.S", {"config": {"name": "S", "subjects": ["s.>"]}, "state": {}}
     ),
     (10131, "another filter than in the subject"): lambda w: w.api(
-        "CONSUMER.CREATE.S.N.s.a", {"stream_name": "S", "config": {"name": "N", "filter_subject": "s.b"}}
+        "CONSUMER.CREATE.S.N.s.a",
+        {"stream_name": "S", "config": {"name": "N", "filter_subject": "s.b"}},
     ),
     (10137, "two filters and one in the subject"): lambda w: w.api(
         "CONSUMER.CREATE.S.N.s.a",
         {"stream_name": "S", "config": {"name": "N", "filter_subjects": ["s.a", "s.b"]}},
     ),
-    (10148, "a consumer that is there"): lambda w: w.consumer("S", "C", durable_name="C", ack_policy="none"),
+    (10148, "a consumer that is there"): lambda w: w.consumer(
+        "S", "C", durable_name="C", ack_policy="none"
+    ),
     (10149, "an update of nothing"): lambda w: w.consumer("S", "NONE", "update"),
     (10160, "no such group"): lambda w: w.api("CONSUMER.UNPIN.S.C", {"group": "g"}),
     (10165, "a time to live that is none"): lambda w: w.publish("ttl.a", {"Nats-TTL": "zz"}),
@@ -264,7 +302,9 @@ PROVOKED: dict[tuple[int, str], Provocation] = {
     ),
     (10189, "a schedule that is none"): lambda w: w.plan("zz"),
     (10190, "a schedule for a subject of nobody"): lambda w: w.plan(target="nobody"),
-    (10191, "a schedule with a time to live that is none"): lambda w: w.plan(Nats_Schedule_TTL="zz"),
+    (10191, "a schedule with a time to live that is none"): lambda w: w.plan(
+        Nats_Schedule_TTL="zz"
+    ),
     (10192, "a schedule that rolls up"): lambda w: w.plan(Nats_Rollup="all"),
     (10193, "a subject and no sequence expected"): lambda w: w.publish(
         "s.a", {"Nats-Expected-Last-Subject-Sequence-Subject": "s.a"}
@@ -311,14 +351,20 @@ def world(nats_server) -> Iterator[World]:
         yield World(nc)
 
 
-@pytest.mark.parametrize(("err_code", "what"), PROVOKED, ids=lambda each: str(each).replace(" ", "_"))
+@pytest.mark.parametrize(
+    ("err_code", "what"), PROVOKED, ids=lambda each: str(each).replace(" ", "_")
+)
 def test_a_number_that_can_be_provoked_comes_as_a_typed_error(world, err_code, what):
     with pytest.raises(JetStreamError) as caught:
         PROVOKED[err_code, what](world)
 
     assert caught.value.err_code == err_code
     assert str(err_code) in str(caught.value)
-    assert "$JS.API" in str(caught.value) or ".a" in str(caught.value) or "stream BROKEN" in str(caught.value)
+    assert (
+        "$JS.API" in str(caught.value)
+        or ".a" in str(caught.value)
+        or "stream BROKEN" in str(caught.value)
+    )
 
 
 # ------------------------------------------------------------------------------------------ what an account may not
@@ -386,7 +432,10 @@ def too_many_fast(w: World) -> None:
 
 CROWDED: dict[int, Provocation] = {
     10023: lambda w: w.overfilled(30),
-    10125: lambda w: [w.stream("PULL"), w.consumer("PULL", "C", max_batch=20, ack_policy="explicit")],
+    10125: lambda w: [
+        w.stream("PULL"),
+        w.consumer("PULL", "C", max_batch=20, ack_policy="explicit"),
+    ],
     10167: lambda w: w.flooded(5000),
     10211: too_many_fast,
 }
@@ -424,13 +473,19 @@ def test_an_account_with_tiers_says_what_each_has_and_refuses_what_has_none(star
         info = js.account_info()
 
     (name,) = info.tiers
-    assert (name, info.tiers[name].streams, info.tiers[name].limits.max_storage) == ("R1", 1, 2 << 20)
+    assert (name, info.tiers[name].streams, info.tiers[name].limits.max_storage) == (
+        "R1",
+        1,
+        2 << 20,
+    )
     assert info.tiers[name].limits.max_streams == 2
     assert info.tiers[name].memory > 1000
     assert caught.value.err_code == 10120
 
 
-def test_what_an_older_server_cannot_run_is_offline_and_makes_no_list_look_complete(start_server, tmp_path):
+def test_what_an_older_server_cannot_run_is_offline_and_makes_no_list_look_complete(
+    start_server, tmp_path
+):
     """10194: a stream with a setting of 2.14, in the store of a server of 2.12."""
     with NatsServer(start_server().binary, store=tmp_path) as newer, connect(newer.url) as nc:
         js = nc.jetstream()
@@ -483,15 +538,23 @@ def test_a_server_without_the_level_of_a_setting_says_so_and_the_error_names_it(
     older = start_server(version="2.12.8")
     with connect(older.url) as nc:
         js = nc.jetstream()
-        with pytest.raises(ApiLevelTooLow, match=r"setting allow_batched \(level 4, server 2\.14\)"):
+        with pytest.raises(
+            ApiLevelTooLow, match=r"setting allow_batched \(level 4, server 2\.14\)"
+        ):
             js.create_stream(name="NEW", subjects=["new"], allow_batched=True)
-        plain = js.create_stream(name="OLD", subjects=["old"], allow_atomic=True, allow_msg_ttl=True)
+        plain = js.create_stream(
+            name="OLD", subjects=["old"], allow_atomic=True, allow_msg_ttl=True
+        )
         with pytest.raises(InvalidRequest):  # of consumers it reads the configuration first
             plain.create_consumer(name="C", deliver_subject="to", ack_policy="flow_control")
 
 
-def test_a_stream_that_stores_the_api_itself_never_looks_like_an_empty_account(server_binary_of) -> None:
-    """Up to 2.9 a stream can be made on ``>``. It acknowledges every request of the API, beside the API's own answer."""
+def test_a_stream_that_stores_the_api_itself_never_looks_like_an_empty_account(
+    server_binary_of,
+) -> None:
+    """Up to 2.9 a stream can be made on ``>``. It acknowledges every request of the API, beside the
+    API's own answer.
+    """
     with NatsServer(server_binary_of("2.9.10")) as server, connect(server.url) as nc:
         js = nc.jetstream()
         js.create_stream(name="ALL", subjects=[">"], no_ack=False)
@@ -510,4 +573,6 @@ def test_a_stream_that_stores_the_api_itself_never_looks_like_an_empty_account(s
                     seen[what].add("InvalidResponse")
 
     assert set().union(*seen.values()) <= {True, "InvalidResponse"}, seen
-    assert "InvalidResponse" in set().union(*seen.values()), "the stream answered none of the requests"
+    assert "InvalidResponse" in set().union(*seen.values()), (
+        "the stream answered none of the requests"
+    )

@@ -1,4 +1,6 @@
-"""What servers tell while everything happens to a stream is valid by the schemas: each version, and a cluster."""
+"""What servers tell while everything happens to a stream is valid by the schemas: each version, and
+a cluster.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def test_events_of_a_cluster(joined, within):
     nc = joined()
     js = nc.jetstream(timeout=5.0)
     with nc.subscribe("$JS.EVENT.>") as events, within(30.0):
-        stream = js.create_stream(name="VALID3", subjects=["valid3"], num_replicas=3, storage="memory")
+        stream = js.create_stream(
+            name="VALID3", subjects=["valid3"], num_replicas=3, storage="memory"
+        )
         consumer = stream.create_consumer(durable_name="C")
         consumer.step_down()
         stream.step_down()

@@ -37,13 +37,19 @@ def test_a_fetch_that_waits_ends_with_its_expiry_and_with_what_came(work, nc, wi
     orders.publish(3)
     began = monotonic()
 
-    assert fetched(orders.consumer.fetch(5, expires=0.4, timeout=4.0), within) == (3, EndReason.EXPIRED)
+    assert fetched(orders.consumer.fetch(5, expires=0.4, timeout=4.0), within) == (
+        3,
+        EndReason.EXPIRED,
+    )
     assert 0.4 <= monotonic() - began < 4.0  # the server's word came before the local deadline
 
 
 def test_a_fetch_that_does_not_wait(work, nc, within, since):
     orders = work()
-    assert fetched(orders.consumer.fetch(5, mode=FetchMode.NO_WAIT), within) == (0, EndReason.NO_MESSAGES)
+    assert fetched(orders.consumer.fetch(5, mode=FetchMode.NO_WAIT), within) == (
+        0,
+        EndReason.NO_MESSAGES,
+    )
     orders.publish(3)
     # Until 2.10 the rest of a batch is a 408 with numbers, from 2.11 on a 404 without.
     reason = EndReason.NO_MESSAGES if since(2, 11) else EndReason.EXPIRED
@@ -147,16 +153,24 @@ def test_not_waiting_ends_soon_although_the_server_says_nothing_at_a_full_ack_wi
     assert fetched(orders.consumer.fetch(2), within, ack=False) == (2, EndReason.FILLED)
     began = monotonic()
 
-    assert fetched(orders.consumer.fetch(5, mode=FetchMode.NO_WAIT), within) == (0, EndReason.DEADLINE)
+    assert fetched(orders.consumer.fetch(5, mode=FetchMode.NO_WAIT), within) == (
+        0,
+        EndReason.DEADLINE,
+    )
     assert monotonic() - began < AT_ONCE + 2.0
     with pytest.raises(RequestTimeout, match=r"within 2.2 s, none came \(DEADLINE\)"), within(5.0):
         orders.consumer.next(mode=FetchMode.NO_WAIT)
 
 
-def test_one_message_is_waited_for_nearly_as_long_as_asked_and_the_error_says_how_long(work, within):
+def test_one_message_is_waited_for_nearly_as_long_as_asked_and_the_error_says_how_long(
+    work, within
+):
     orders = work()
     began = monotonic()
-    with pytest.raises(RequestTimeout, match=r"within 0.45 s, none came \((EXPIRED|DEADLINE)\)"), within(5.0):
+    with (
+        pytest.raises(RequestTimeout, match=r"within 0.45 s, none came \((EXPIRED|DEADLINE)\)"),
+        within(5.0),
+    ):
         orders.consumer.next(timeout=0.5)
 
     assert monotonic() - began >= 0.45

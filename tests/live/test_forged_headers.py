@@ -1,4 +1,6 @@
-"""Headers that the server adds elsewhere, stored by a publisher: on real servers none of them is taken for the server's."""
+"""Headers that the server adds elsewhere, stored by a publisher: on real servers none of them is
+taken for the server's.
+"""
 
 from __future__ import annotations
 

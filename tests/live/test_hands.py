@@ -1,4 +1,6 @@
-"""Messages in the user's hands, on real servers: kept in progress, acked for all before, one at a time, and with few rights."""
+"""Messages in the user's hands, on real servers: kept in progress, acked for all before, one at a
+time, and with few rights.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,8 @@ def test_closing_can_give_back_what_is_held(work, books, nc, since):
     assert not second.ack()
     again = orders.consumer.next().metadata
     assert again.stream_sequence == second.metadata.stream_sequence
-    # 2.9.10 takes back a delivery to the pull that is gone, and with it the count of the one before.
+    # 2.9.10 takes back a delivery to the pull that is gone, and with it the count of the one
+    # before.
     assert again.num_delivered == 2 or not since(2, 10)
 
 
@@ -209,7 +212,9 @@ def test_each_ack_asks_for_the_next(work, books, nc, within, until):
     assert deliveries(orders) == 5
 
 
-def test_a_pull_by_ack_waits_is_told_of_heartbeats_and_is_asked_for_again(work, nc, within, until, tap):
+def test_a_pull_by_ack_waits_is_told_of_heartbeats_and_is_asked_for_again(
+    work, nc, within, until, tap
+):
     orders = work(ack_wait=LONG)
     orders.publish(1)
     with within(15.0), orders.consumer.ack_next(expires=1.0, idle_heartbeat=0.5) as messages:
@@ -280,7 +285,9 @@ def test_pulling_and_acking_needs_no_other_right(start_server, version, within, 
         assert [message.payload for message in got] == [b"%d" % number for number in range(10)]
         assert sum(message.ack() for message in got) == 8
         assert got[0].ack() is False
-        assert worker.flush() > 0  # the server has read the acks, and works them off when it comes to it
+        assert (
+            worker.flush() > 0
+        )  # the server has read the acks, and works them off when it comes to it
         assert eventually(lambda: js.stream("S").consumer("C").info().ack_floor.stream_seq == 10)
         assert js.stream("S").consumer("C").info().num_ack_pending == 0
         with pytest.raises((PermissionViolation, RequestTimeout)):

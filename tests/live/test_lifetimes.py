@@ -1,8 +1,11 @@
-"""What servers do by their own clock: messages replayed at the pace they came, and consumers without a name of their own that go when nobody uses them.
+"""What servers do by their own clock: messages replayed at the pace they came, and consumers
+without a name of their own that go when nobody uses them.
 
-The README says: "An Ephemeral Consumer exists as long as any subscription is active on its delivery subject. It is automatically be removed, after a short
-grace period to handle restarts, when there are no subscribers." The grace is ``inactive_threshold``; since then pulled ones are possible, for which pulls are
-the use. A server looks at this with a timer that may be late: so nothing is said of when it goes at the latest, but that it does.
+The README says: "An Ephemeral Consumer exists as long as any subscription is active on its delivery
+subject. It is automatically be removed, after a short grace period to handle restarts, when there
+are no subscribers." The grace is ``inactive_threshold``; since then pulled ones are possible, for
+which pulls are the use. A server looks at this with a timer that may be late: so nothing is said of
+when it goes at the latest, but that it does.
 """
 
 from __future__ import annotations
@@ -64,7 +67,9 @@ def distances(feed) -> list[float]:
 
 def judge(seen: list[float], recorded: list[float], policy: str) -> None:
     if policy == "original":
-        assert all(each > 0.75 * told for each, told in zip(seen, recorded, strict=True))  # we may read late
+        assert all(
+            each > 0.75 * told for each, told in zip(seen, recorded, strict=True)
+        )  # we may read late
     else:
         assert sum(seen) < sum(recorded) / 2
 
@@ -94,7 +99,9 @@ def test_a_server_before_2_11_counts_a_message_that_a_replay_holds_back_as_ackno
     nc.jetstream().publish("life", b"x")
     turn(nc, 3.0)
     nc.jetstream().publish("life", b"x")
-    consumer = stream.create_consumer(durable_name="C", ack_policy="explicit", replay_policy="original")
+    consumer = stream.create_consumer(
+        durable_name="C", ack_policy="explicit", replay_policy="original"
+    )
     with within(10.0), consumer.fetch(2) as feed:
         first = next(feed)
         first.ack_confirmed()
@@ -108,8 +115,12 @@ def test_a_server_before_2_11_counts_a_message_that_a_replay_holds_back_as_ackno
 # ------------------------------------------------------------------------------------------------ ephemeral consumers
 
 
-def test_a_pulled_one_stays_while_somebody_pulls_and_goes_when_nobody_does(nc, stream, lives, until) -> None:
-    """Its grace counts from the last pull that was asked for, not from the end of the reader: it may go as soon as he does."""
+def test_a_pulled_one_stays_while_somebody_pulls_and_goes_when_nobody_does(
+    nc, stream, lives, until
+) -> None:
+    """Its grace counts from the last pull that was asked for, not from the end of the reader: it
+    may go as soon as he does.
+    """
     consumer = stream.create_consumer(inactive_threshold=GRACE)
     begun = monotonic()
     with consumer.consume():
@@ -149,7 +160,9 @@ def test_a_pushed_one_stays_while_somebody_listens_outlives_a_restart_within_its
 ) -> None:
     with listener() as other, other.subscribe("life.monitor") as heard:
         other.flush()
-        consumer = stream.create_consumer(deliver_subject="life.monitor", inactive_threshold=3 * GRACE)
+        consumer = stream.create_consumer(
+            deliver_subject="life.monitor", inactive_threshold=3 * GRACE
+        )
         nc.jetstream().publish("life", b"one")
         assert heard.next(5.0).payload == b"one"
         begun = monotonic()
@@ -171,4 +184,6 @@ def test_a_pushed_one_stays_while_somebody_listens_outlives_a_restart_within_its
 
 def test_without_a_wish_the_grace_is_five_seconds(stream) -> None:
     for how in ({}, {"deliver_subject": "life.monitor"}):
-        assert stream.create_consumer(**how).info().config.inactive_threshold == timedelta(seconds=5)
+        assert stream.create_consumer(**how).info().config.inactive_threshold == timedelta(
+            seconds=5
+        )

@@ -1,4 +1,6 @@
-"""What a consumer's own settings do to a consume: it waits, says why where the server says it, and goes on."""
+"""What a consumer's own settings do to a consume: it waits, says why where the server says it, and
+goes on.
+"""
 
 # ruff: noqa: PLR0917 - fixtures are asked for by name
 
@@ -47,7 +49,11 @@ def test_beyond_max_waiting_a_pull_without_heartbeat_is_refused(work, nc, other,
     with other.jetstream().stream(orders.name).consumer("C").fetch(1, expires=20.0):
         other.flush()
         fetch = orders.consumer.fetch(5, expires=4.0, idle_heartbeat=0)
-        with within(2.0), fetch, pytest.raises(LimitExceeded, match="Exceeded MaxWaiting") as caught:
+        with (
+            within(2.0),
+            fetch,
+            pytest.raises(LimitExceeded, match="Exceeded MaxWaiting") as caught,
+        ):
             next(fetch)
 
     assert caught.value.limit is None
@@ -106,7 +112,12 @@ def test_a_paused_consumer_is_waited_for_without_alarm(work, books, nc, tap, sin
     ("limit", "asked", "kind", "said"),
     [
         ({"max_batch": 5}, {"max_messages": 20}, Limit.BATCH, 5),
-        ({"max_expires": timedelta(seconds=2)}, {"max_messages": 20, "expires": 10.0}, Limit.EXPIRES, 2.0),
+        (
+            {"max_expires": timedelta(seconds=2)},
+            {"max_messages": 20, "expires": 10.0},
+            Limit.EXPIRES,
+            2.0,
+        ),
         ({"max_bytes": 2000}, {"max_bytes": 9000}, Limit.MAX_BYTES, 2000),
     ],
     ids=["batch", "expires", "bytes"],

@@ -92,7 +92,14 @@ def test_a_batch_reads_page_after_page_until_nothing_is_pending(stream):
 
     assert [each.seq for each in taken(messages.batch(page=4))] == ALL
     assert [each.seq for each in taken(messages.batch(page_bytes=1))] == ALL
-    assert [each.seq for each in taken(messages.batch(seq=15, subject="m.a"))] == [15, 18, 21, 24, 27, 30]
+    assert [each.seq for each in taken(messages.batch(seq=15, subject="m.a"))] == [
+        15,
+        18,
+        21,
+        24,
+        27,
+        30,
+    ]
     assert [each.seq for each in taken(messages.batch(limit=5, page=2))] == [1, 2, 3, 4, 5]
     assert taken(messages.batch(subject="m.z")) == []
     assert taken(messages.batch(seq=1000)) == []

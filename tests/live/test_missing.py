@@ -1,4 +1,6 @@
-"""A consumer that is not there, on real servers: a typed error at once, unless the reader waits for it."""
+"""A consumer that is not there, on real servers: a typed error at once, unless the reader waits for
+it.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,10 @@ def test_a_consumer_that_went_while_its_reader_was_busy_is_an_error_that_says_wh
     orders = work(inactive_threshold=timedelta(seconds=1))
     orders.publish(1)
     events = nc.events()
-    with within(30.0), orders.consumer.consume(max_messages=1, expires=1.0, idle_heartbeat=0.5) as messages:
+    with (
+        within(30.0),
+        orders.consumer.consume(max_messages=1, expires=1.0, idle_heartbeat=0.5) as messages,
+    ):
         message = messages.next(5.0)
         message.ack()  # a server from 2.10 on keeps a consumer that waits for an ack
         # Nobody drives this client while its user works, so no pull is open after a second.

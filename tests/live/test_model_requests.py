@@ -1,6 +1,8 @@
-"""Requests that a server cannot read, and others at the edge, played to a real server and to the model: both answer alike.
+"""Requests that a server cannot read, and others at the edge, played to a real server and to the
+model: both answer alike.
 
-`tests/testing/simserver/requests/test_requests.py` holds the texts by version; random scripts are played by `tests/long/differential.py`.
+`tests/testing/simserver/requests/test_requests.py` holds the texts by version; random scripts are
+played by `tests/long/differential.py`.
 """
 
 import json
@@ -63,7 +65,10 @@ def real(request):
 
 def opened(stream, **more):
     return [
-        api(f"STREAM.CREATE.{stream}", {"name": stream, "subjects": ["s.>"], "allow_direct": True, **more}),
+        api(
+            f"STREAM.CREATE.{stream}",
+            {"name": stream, "subjects": ["s.>"], "allow_direct": True, **more},
+        ),
         api(
             f"CONSUMER.CREATE.{stream}.C1",
             {"stream_name": stream, "config": {"durable_name": "C1", "ack_policy": "explicit"}},
@@ -135,7 +140,9 @@ def test_subjects_are_counted_alike_behind_rollups_and_purges(differences, stora
     assert differences("S", opened("S", storage=storage, allow_rollup_hdrs=True) + steps) == []
 
 
-def test_a_stream_over_the_subjects_of_the_api_acknowledges_requests_beside_the_answers(start_server, real):
+def test_a_stream_over_the_subjects_of_the_api_acknowledges_requests_beside_the_answers(
+    start_server, real
+):
     """In the server either of the two may come first."""
     for version, subject in (("2.9.10", "$JS.>"), ("2.9.10", "*.>"), ("2.10.26", "*.>")):
         server = start_server(version)

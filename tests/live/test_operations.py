@@ -1,4 +1,6 @@
-"""Leaders, peers and moves on a cluster of every version, each with its refusals, and what a server on its own says to that."""
+"""Leaders, peers and moves on a cluster of every version, each with its refusals, and what a server
+on its own says to that.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,9 @@ class Accounts:
     """Three servers with a system account and two others, one client of each."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.version = tuple(int(part) for part in next(iter(cluster.nodes.values())).version.split("."))
+        self.version = tuple(
+            int(part) for part in next(iter(cluster.nodes.values())).version.split(".")
+        )
         self.clients: dict[str, Client] = {}
         for user in ("sys", "a", "b"):
             cluster.user = Auth(user=user, password=user[0])
@@ -145,7 +149,9 @@ def patiently(make: Callable[[], T]) -> T:
 @pytest.fixture
 def single(accounts) -> Iterator[SyncStream]:
     """A stream of one copy with messages; gone with the test."""
-    stream = patiently(lambda: accounts.js().create_stream(name="ONE", subjects=["one.>"], num_replicas=1))
+    stream = patiently(
+        lambda: accounts.js().create_stream(name="ONE", subjects=["one.>"], num_replicas=1)
+    )
     for _ in range(100):
         accounts.js().publish("one.a", b"x" * 1000)
     yield stream
@@ -158,7 +164,9 @@ def refused(err_code: int, kind: type[JetStreamError], ask: Callable[[], object]
     assert caught.value.err_code == err_code
 
 
-def test_the_leader_of_all_steps_down_and_the_new_one_is_named(accounts, eventually, within) -> None:
+def test_the_leader_of_all_steps_down_and_the_new_one_is_named(
+    accounts, eventually, within
+) -> None:
     with within(BOUND * 3):
         first = accounts.meta.step_down(timeout=BOUND)
         assert first in NAMES
@@ -214,7 +222,9 @@ def test_a_stream_is_moved_away_by_its_account_or_the_system_and_stays_if_that_i
             mover.move_stream("A", "ONE", server=leader)
             leader = eventually(elsewhere(single, leader), within=BOUND)
             assert single.info().state.messages == 100
-        eventually(lambda: not cancelled(lambda: accounts.meta.cancel_move("A", "ONE")), within=BOUND)
+        eventually(
+            lambda: not cancelled(lambda: accounts.meta.cancel_move("A", "ONE")), within=BOUND
+        )
         accounts.meta.move_stream("A", "ONE", server=leader)
         stays = cancelled(lambda: accounts.js().meta.cancel_move("A", "ONE"))
         after = eventually(lambda: leader_of(single), within=BOUND)
@@ -237,14 +247,20 @@ def test_where_nobody_can_take_the_place_a_peer_stays(accounts, eventually, with
             lambda: accounts.js().create_stream(name="WHOLE", subjects=["whole"], num_replicas=3)
         )
         try:
-            refused(10005, InvalidConfiguration, lambda: accounts.meta.move_stream("A", "WHOLE", server="n1"))
+            refused(
+                10005,
+                InvalidConfiguration,
+                lambda: accounts.meta.move_stream("A", "WHOLE", server="n1"),
+            )
             refused(10075, JetStreamError, lambda: whole.remove_peer("n1"))
             refused(10040, JetStreamError, lambda: whole.remove_peer("nobody"))
             nowhere = Placement(tags=["nowhere"])
             refused(
                 10005,
                 InvalidConfiguration,
-                lambda: accounts.js().create_stream(name="TAGGED", subjects=["t"], placement=nowhere),
+                lambda: accounts.js().create_stream(
+                    name="TAGGED", subjects=["t"], placement=nowhere
+                ),
             )
         finally:
             delete(whole)
@@ -283,7 +299,9 @@ def test_a_peer_is_removed_and_another_takes_its_place(accounts, eventually, wit
         return {str(group.leader), *(each.name for each in group.replicas if each.current)}
 
     with within(BOUND * 2):
-        stream = patiently(lambda: accounts.js().create_stream(name="TWO", subjects=["two"], num_replicas=2))
+        stream = patiently(
+            lambda: accounts.js().create_stream(name="TWO", subjects=["two"], num_replicas=2)
+        )
         before = set(eventually(lambda: len(found := members(stream)) == 2 and found, within=BOUND))
         out = min(before)
         stream.remove_peer(out)
@@ -326,7 +344,9 @@ def test_what_is_evacuated_leaves_when_another_has_it(accounts, single, eventual
 
 
 def test_a_quorum_is_not_lowered_while_somebody_leads(accounts, within) -> None:
-    """10224: the last resort of a cluster that has lost its majority, which nobody asks for here (2.15)."""
+    """10224: the last resort of a cluster that has lost its majority, which nobody asks for here
+    (2.15).
+    """
     if accounts.version < (2, 15):
         return
     about = RequestContext(what="meta rescue")
@@ -337,7 +357,9 @@ def test_a_quorum_is_not_lowered_while_somebody_leads(accounts, within) -> None:
             JetStreamError,
             lambda: accounts.clients["sys"].run(
                 Procedure(
-                    lambda: request("$JS.API.META.RESCUE", about, AnswerType.META_REMOVE_SERVER, body=body)
+                    lambda: request(
+                        "$JS.API.META.RESCUE", about, AnswerType.META_REMOVE_SERVER, body=body
+                    )
                 )
             ),
         )
@@ -356,7 +378,9 @@ def test_an_account_is_purged_and_others_are_not(accounts, eventually, within) -
         accounts.denied(lambda js: js.meta.purge_account("A"))
 
 
-def test_a_server_that_is_gone_is_taken_out_of_the_cluster(server_binary_of, trio_of_servers, within) -> None:
+def test_a_server_that_is_gone_is_taken_out_of_the_cluster(
+    server_binary_of, trio_of_servers, within
+) -> None:
     """On a cluster of its own, which is one server short afterwards."""
     version = trio_of_servers.nodes["n1"].version
     with (

@@ -49,9 +49,9 @@ def create(nc: Client) -> None:
     made = stream.create_consumer(durable_name="MADE", ack_policy="explicit")
     made.info()
     made.delete()
-    stream.create_consumer(durable_name="MADE", filter_subject="perm.a").next(timeout=0.4).ack_confirmed(
+    stream.create_consumer(durable_name="MADE", filter_subject="perm.a").next(
         timeout=0.4
-    )
+    ).ack_confirmed(timeout=0.4)
 
 
 USES: dict[str, tuple[Callable[[Client], None], Permissions]] = {
@@ -96,7 +96,9 @@ def server(start_server, users):
         for name, each in users.items()
         if not each.publish and not each.responses
     ]
-    config = "authorization { users: [\n" + "\n".join(lines) + "\n{ user: admin, password: p }\n] }\n"
+    config = (
+        "authorization { users: [\n" + "\n".join(lines) + "\n{ user: admin, password: p }\n] }\n"
+    )
     return start_server(config=config)
 
 
@@ -157,16 +159,22 @@ def without_one(use: str, needed: Permissions) -> dict[str, Permissions]:
 
 
 def as_users(needed: dict[str, Permissions]) -> str:
-    return "\n".join(f"{{ user: {name}, password: p, {each.as_config()} }}" for name, each in needed.items())
+    return "\n".join(
+        f"{{ user: {name}, password: p, {each.as_config()} }}" for name, each in needed.items()
+    )
 
 
 @pytest.fixture
 def operated(start_server):
-    """``operated(version, use)``: a client of the admin, how users log in, and the users of that use."""
+    """``operated(version, use)``: a client of the admin, how users log in, and the users of that
+    use.
+    """
     opened = []
 
     def start(version: str, *uses: str) -> tuple[Client, Callable[[str], Client], list[str]]:
-        users = {name: each for use in uses for name, each in without_one(use, OPERATING[use]).items()}
+        users = {
+            name: each for use in uses for name, each in without_one(use, OPERATING[use]).items()
+        }
         asking = without_one("ask", ASKING)
         server = start_server(
             version=version,
@@ -208,10 +216,16 @@ def test_a_backup_runs_with_its_permissions_and_not_without_any(
         with within(20.0), log_in(name) as nc:
             folder, js = tmp_path / str(next(folders)), nc.jetstream(timeout=0.4)
             if "_" not in name:
-                assert [each.messages for each in back_up(nc, folder, js=js, streams=streams).streams] == [12]
+                assert [
+                    each.messages for each in back_up(nc, folder, js=js, streams=streams).streams
+                ] == [12]
                 continue
-            if version == "2.9.10" and not any("SNAPSHOT.ACK" in each for each in said[name].publish):
-                back_up(nc, folder, js=js, streams=streams)  # such a server waits a moment, and sends on
+            if version == "2.9.10" and not any(
+                "SNAPSHOT.ACK" in each for each in said[name].publish
+            ):
+                back_up(
+                    nc, folder, js=js, streams=streams
+                )  # such a server waits a moment, and sends on
                 continue
             with pytest.raises((JsprotoError, TimeoutError)):
                 back_up(nc, folder, js=js, streams=streams)
@@ -246,7 +260,9 @@ def test_a_restore_runs_with_its_permissions_and_not_without_any(
 
 
 @pytest.mark.parametrize("version", ["2.9.10", "2.11.11", "2.15.1"])
-def test_events_are_heard_with_their_permissions_and_nothing_can_be_said(operated, version, within) -> None:
+def test_events_are_heard_with_their_permissions_and_nothing_can_be_said(
+    operated, version, within
+) -> None:
     admin, log_in, users = operated(version, "events")
     sampled = admin.jetstream().create_stream(name="BIG", subjects=["big"], storage="memory")
     consumer = sampled.create_consumer(durable_name="C", sample_freq="100")
@@ -274,7 +290,9 @@ def test_events_are_heard_with_their_permissions_and_nothing_can_be_said(operate
 
 
 @pytest.mark.parametrize("version", ["2.9.10", "2.11.11", "2.15.1"])
-def test_servers_are_asked_with_the_permissions_for_it_and_not_without_any(operated, version, within) -> None:
+def test_servers_are_asked_with_the_permissions_for_it_and_not_without_any(
+    operated, version, within
+) -> None:
     _, log_in, users = operated(version)
 
     def ask(nc: Client) -> None:
@@ -325,7 +343,9 @@ def left(window, item):
 
 
 @pytest.mark.parametrize("version", ["2.9.10", "2.15.1"])
-def test_whoever_may_not_hear_answers_is_told_so_and_waits_for_no_timeout(start_server, within, version):
+def test_whoever_may_not_hear_answers_is_told_so_and_waits_for_no_timeout(
+    start_server, within, version
+):
     barred = 'permissions { subscribe { deny: ["_INBOX.>"] } }'
     server = start_server(
         version=version,
@@ -333,7 +353,9 @@ def test_whoever_may_not_hear_answers_is_told_so_and_waits_for_no_timeout(start_
     )
     address = server.url.removeprefix("nats://")
     with connect(f"nats://admin:p@{address}") as admin:
-        admin.jetstream().create_stream(name="HEARD", subjects=["heard.*"]).create_consumer(durable_name="C")
+        admin.jetstream().create_stream(name="HEARD", subjects=["heard.*"]).create_consumer(
+            durable_name="C"
+        )
         admin.jetstream().publish("heard.a", b"x")
     for use in ANSWERED.values():
         with (
@@ -350,7 +372,8 @@ def test_whoever_may_not_hear_answers_is_told_so_and_waits_for_no_timeout(start_
 def test_a_queue_group_that_is_refused_costs_nobody_else_his_subscription(start_server, version):
     barred = r'permissions { subscribe { deny: ["a secret", "we\\ird"] } }'
     server = start_server(
-        version=version, config=f"authorization {{ users: [ {{ user: u, password: p, {barred} }} ] }}"
+        version=version,
+        config=f"authorization {{ users: [ {{ user: u, password: p, {barred} }} ] }}",
     )
     with (
         connect(f"nats://u:p@{server.url.removeprefix('nats://')}") as nc,

@@ -1,9 +1,12 @@
-"""Where a consumer stands in its stream, and what it then counts: the model server beside real ones.
+"""Where a consumer stands in its stream, and what it then counts: the model server beside real
+ones.
 
-A start beyond the end of the stream, and a purge of some subjects, are where versions differ most: until 2.10 a consumer does not
-wait for its start, 2.11 counts what comes before it as pending and does not count down what is deleted from files, and on 2.9 a purge
-of one subject takes the messages of all others from a consumer that wants them too. Compared is what is delivered, and how much the deliveries say to be pending; floors are not,
-since a server settles what a purge took beside whatever comes next.
+A start beyond the end of the stream, and a purge of some subjects, are where versions differ most:
+until 2.10 a consumer does not wait for its start, 2.11 counts what comes before it as pending and
+does not count down what is deleted from files, and on 2.9 a purge of one subject takes the messages
+of all others from a consumer that wants them too. Compared is what is delivered, and how much the
+deliveries say to be pending; floors are not, since a server settles what a purge took beside
+whatever comes next.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from jsproto_io.testing import ModelServer
 
 VERSIONS = ("2.9.10", "2.10.26", "2.11.11", "2.12.8", "2.14.0", "2.15.1")
 STARTS = tuple(product(("memory", "file"), (0, 10, 18), ("", "x")))
-#: What is purged, and what the consumer wants. On 2.9 a store in files miscounts what is left under a wildcard.
+#: What is purged, and what the consumer wants. On 2.9 a store in files miscounts what is left under
+#: a wildcard.
 PURGES = tuple(
     product(
         ("memory", "file"),
@@ -116,7 +120,9 @@ def _deleted(client: Client, storage: str, sequences: tuple[int, ...], wanted: s
 
 
 def _beside(real: Client, modelled: Client, play: Play, case: Case) -> None:
-    """Both do the same. A server counts what is stored beside whatever comes next, so one that differs is asked again."""
+    """Both do the same. A server counts what is stored beside whatever comes next, so one that
+    differs is asked again.
+    """
     expected = play(modelled, *case)
     seen = [play(real, *case)]
     while seen[-1] != expected and len(seen) < TRIES:
@@ -124,7 +130,9 @@ def _beside(real: Client, modelled: Client, play: Play, case: Case) -> None:
     assert seen[-1] == expected, (case, seen)
 
 
-@pytest.mark.parametrize(("play", "cases"), [(_started, STARTS), (_purged, PURGES), (_deleted, DELETIONS)])
+@pytest.mark.parametrize(
+    ("play", "cases"), [(_started, STARTS), (_purged, PURGES), (_deleted, DELETIONS)]
+)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_model_stands_where_the_server_stands(start_server, version, play, cases):
     server = start_server(version)

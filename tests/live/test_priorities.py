@@ -125,7 +125,10 @@ def test_one_is_pinned_until_the_pin_is_taken(both, books, nc, other, until):
 @GROUPS
 def test_when_the_pinned_one_goes_the_next_is_pinned(both, nc, other, until):
     orders, second = both("pinned_client", priority_timeout=timedelta(seconds=1))
-    first, then = orders.consumer.consume(4, group="A", **QUICKLY), second.consume(4, group="A", **QUICKLY)
+    first, then = (
+        orders.consumer.consume(4, group="A", **QUICKLY),
+        second.consume(4, group="A", **QUICKLY),
+    )
     with first as one, then as two:
         orders.publish(1)
         until(lambda: read(one) or read(two), nc, other)
@@ -195,7 +198,11 @@ def test_one_message_can_be_asked_for_in_a_group_too(both):
 def test_a_pull_without_the_group_is_refused_for_good(both, books, nc, within):
     orders, _ = both("overflow")
     kept = books(orders)
-    with within(3.0), orders.consumer.consume(5, **QUICKLY) as messages, pytest.raises(BadRequest) as caught:
+    with (
+        within(3.0),
+        orders.consumer.consume(5, **QUICKLY) as messages,
+        pytest.raises(BadRequest) as caught,
+    ):
         next(messages)
 
     assert isinstance(caught.value, JsprotoError)

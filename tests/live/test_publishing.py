@@ -1,4 +1,6 @@
-"""Every way to publish, on servers of every version: what is stored, what is refused with which number, and what is not known."""
+"""Every way to publish, on servers of every version: what is stored, what is refused with which
+number, and what is not known.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def make(js, request):
     made = []
 
     def stream(**settings: object):
-        made.append(js.create_stream(name="PUB", subjects=["p.>"], **{"storage": "memory", **settings}))
+        made.append(
+            js.create_stream(name="PUB", subjects=["p.>"], **{"storage": "memory", **settings})
+        )
         return made[-1]
 
     yield stream
@@ -76,7 +80,10 @@ def stored(stream) -> list[tuple[str, bytes]]:
 
 def test_expectations_hold_or_are_typed_refusals(js, make, since):
     stream = make()
-    assert js.publish("p.a", b"1", msg_id="1", expected_stream="PUB", expected_last_sequence=0).seq == 1
+    assert (
+        js.publish("p.a", b"1", msg_id="1", expected_stream="PUB", expected_last_sequence=0).seq
+        == 1
+    )
     assert js.publish("p.a", b"1", msg_id="1").duplicate
     assert js.publish("p.a", b"2", expected_last_msg_id="1", msg_id="2").seq == 2
     assert js.publish("p.b", b"3", expected_last_subject_sequence=0).seq == 3
@@ -130,7 +137,11 @@ REFUSALS = [
     (PublishOptions(rollup="sub"), (2, 9), 10111),
     (PublishOptions(ttl="never"), (2, 11), 10166),
     (PublishOptions(incr=1), (2, 12), 10168),
-    (PublishOptions(schedule=Schedule.at(datetime(2040, 1, 1, tzinfo=UTC), "p.out")), (2, 12), 10188),
+    (
+        PublishOptions(schedule=Schedule.at(datetime(2040, 1, 1, tzinfo=UTC), "p.out")),
+        (2, 12),
+        10188,
+    ),
     (PublishOptions(cancel_schedule="p.x"), (2, 12), 10188),
 ]
 
@@ -171,7 +182,9 @@ def test_a_time_to_live_below_that_of_the_markers_is_refused_where_the_server_wo
     if not since(2, 11) or (way == "batch" and not since(2, 12)):
         pytest.skip("2.11")
     markers = {"subject_delete_marker_ttl": timedelta(seconds=30), "allow_rollup_hdrs": True}
-    stream = make(allow_msg_ttl=True, **markers, **({"allow_atomic": True} if way == "batch" else {}))
+    stream = make(
+        allow_msg_ttl=True, **markers, **({"allow_atomic": True} if way == "batch" else {})
+    )
     with pytest.raises(InvalidConfig, match="subject_delete_marker_ttl"):
         stream.publish("p.a", ttl=timedelta(seconds=29))
     stream.publish("p.a", ttl=timedelta(seconds=30))
@@ -319,7 +332,9 @@ def test_the_server_reads_the_id_letter_by_letter_and_takes_the_first(js, make):
 
 def test_relayed_twice_is_stored_once_and_settled(js, make):
     stream = make()
-    consumer = stream.create_consumer(durable_name="C", filter_subject="p.in", ack_wait=timedelta(seconds=1))
+    consumer = stream.create_consumer(
+        durable_name="C", filter_subject="p.in", ack_wait=timedelta(seconds=1)
+    )
     js.publish("p.in", b"order")
     first = consumer.next(timeout=2.0)
     again = consumer.next(timeout=5.0)
@@ -378,11 +393,15 @@ def test_a_batch_is_stored_as_a_whole(js, batches, amount):
     ack = js.publish_batch([("p.a", b"%d" % number) for number in range(amount)])
 
     assert (ack.seq, ack.count) == (amount, amount)
-    assert [payload for _, payload in stored(batches)] == [b"%d" % number for number in range(amount)]
+    assert [payload for _, payload in stored(batches)] == [
+        b"%d" % number for number in range(amount)
+    ]
 
 
 @pytest.mark.parametrize("eob", [False, True])
-def test_a_sink_commits_when_it_is_left_well_and_drops_what_is_left_by_an_error(batches, since, eob):
+def test_a_sink_commits_when_it_is_left_well_and_drops_what_is_left_by_an_error(
+    batches, since, eob
+):
     if eob and not since(2, 14):
         pytest.skip("2.14")
     with batches.batch(eob=eob) as batch:
@@ -398,7 +417,8 @@ def test_a_sink_commits_when_it_is_left_well_and_drops_what_is_left_by_an_error(
     assert len(stored(batches)) == 5
 
 
-#: Batches that the server refuses as a whole; those marked are refused here, so they are sent without our rules.
+#: Batches that the server refuses as a whole; those marked are refused here, so they are sent
+#: without our rules.
 SUNK = [
     ([compose("p.a", expected_last_sequence=7), compose("p.a")], 10071),
     ([compose("p.a"), compose("p.b", expected_last_subject_sequence=7)], 10071),
@@ -407,7 +427,9 @@ SUNK = [
 ]
 
 
-@pytest.mark.parametrize(("messages", "number"), SUNK, ids=[str(row[1]) + row[0][1].subject for row in SUNK])
+@pytest.mark.parametrize(
+    ("messages", "number"), SUNK, ids=[str(row[1]) + row[0][1].subject for row in SUNK]
+)
 def test_one_mistake_sinks_the_whole(js, batches, messages, number):
     with pytest.raises(JetStreamError) as caught:
         js.publish_batch(messages)
@@ -457,7 +479,9 @@ def test_a_batch_of_the_largest_size_is_stored_unless_the_server_counts_its_end_
     if not since(2, 14):
         return
     if server.version == "2.14.0":
-        with pytest.raises(InvalidBatch, match=r"of 1000 messages and an end marker, .* count as one more"):
+        with pytest.raises(
+            InvalidBatch, match=r"of 1000 messages and an end marker, .* count as one more"
+        ):
             gather(js.batch(eob=True), 1000)
         assert batches.info().state.messages == 1000
     else:
@@ -490,7 +514,11 @@ def test_messages_of_one_id_are_stored_once_and_shown_as_duplicates_n082(js, mak
         window.drain()
         [result] = window.results()
 
-    assert [(each.seq, each.duplicate) for each in [*acks, result.ack]] == [(1, False), (1, True), (1, True)]
+    assert [(each.seq, each.duplicate) for each in [*acks, result.ack]] == [
+        (1, False),
+        (1, True),
+        (1, True),
+    ]
     assert window.window.duplicates == 1
 
 
@@ -608,7 +636,9 @@ def test_an_ingest_whose_expectations_all_fail_goes_on(fast, within):
 
 
 def test_a_gap_is_from_the_number_that_was_expected_to_the_one_before_what_came(fast, nc):
-    """The fields are called ``last_seq`` and ``seq``: on the wire both are numbers of messages that the stream has not stored before."""
+    """The fields are called ``last_seq`` and ``seq``: on the wire both are numbers of messages that
+    the stream has not stored before.
+    """
     told = []
     with nc.subscribe("gaps.b.>") as answers:
         for number, operation in ((1, 0), (2, 1), (5, 1)):
@@ -647,7 +677,9 @@ def test_a_lost_link_is_bridged_and_every_message_is_stored_or_told(fast, tap, n
     lost = {number for each in faults for number in each.numbers}
     kept = [payload for _, payload in stored(fast)]
 
-    assert kept == [b"%d" % (number - 1) for number in range(1, ingest.window.sent + 1) if number not in lost]
+    assert kept == [
+        b"%d" % (number - 1) for number in range(1, ingest.window.sent + 1) if number not in lost
+    ]
     assert ack.seq == len(kept)
 
 

@@ -1,4 +1,6 @@
-"""The blocking adapter with a thread of its own, on real servers: what the caller does not do while he works is done all the same."""
+"""The blocking adapter with a thread of its own, on real servers: what the caller does not do while
+he works is done all the same.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def deliveries(orders):
     return orders.consumer.info().delivered.consumer_seq
 
 
-def test_a_long_job_is_not_given_to_another_while_its_worker_makes_no_call(pumped, stored, other, until):
+def test_a_long_job_is_not_given_to_another_while_its_worker_makes_no_call(
+    pumped, stored, other, until
+):
     orders = stored(pumped, ack_wait=SOON)
     orders.publish(1)
     seen = orders.through(other)

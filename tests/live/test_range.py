@@ -1,4 +1,6 @@
-"""Ranges of streams on real servers: both ways of reading give every message once, and leave nothing behind."""
+"""Ranges of streams on real servers: both ways of reading give every message once, and leave
+nothing behind.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,11 @@ def more(nc, stream, first, end):
     with nc.jetstream().publish_window(results=False) as window:
         for number in range(first, end):
             headers = {"Number": str(number), "Kind": "test"}
-            window.put(Publish(f"{stream.name}.{number % 3}", str(number).encode(), headers=Headers(headers)))
+            window.put(
+                Publish(
+                    f"{stream.name}.{number % 3}", str(number).encode(), headers=Headers(headers)
+                )
+            )
 
 
 def sequences(feed):
@@ -69,7 +75,9 @@ def sequences(feed):
 
 @pytest.fixture
 def empty(until):
-    """``empty(stream)``: soon it has no consumers; a deletion is worked off a moment after it was asked for."""
+    """``empty(stream)``: soon it has no consumers; a deletion is worked off a moment after it was
+    asked for.
+    """
     return lambda stream: until(lambda: stream.info().state.consumer_count == 0)
 
 
@@ -122,7 +130,9 @@ def test_a_consumer_can_leave_payloads_out_and_says_their_sizes(nc):
 @pytest.mark.parametrize("subjects", [["1"], ["1", "2"], ["*"], ["none"]])
 def test_filters_choose_and_the_end_is_proven(nc, way, subjects, empty):
     stream = filled(nc, 300)
-    feed = stream.read_range(5, 300, subjects=[f"{stream.name}.{each}" for each in subjects], way=way)
+    feed = stream.read_range(
+        5, 300, subjects=[f"{stream.name}.{each}" for each in subjects], way=way
+    )
     wanted = {"1": {1}, "12": {1, 2}, "*": {0, 1, 2}, "none": set()}["".join(subjects)]
 
     assert sequences(feed) == [each for each in range(5, 300) if each % 3 in wanted]
@@ -136,9 +146,9 @@ def test_bounds_hold_and_large_messages_pass(nc, way):
     nc.jetstream().publish(f"{stream.name}.9", b"x" * 500_000)
     more(nc, stream, 22, 40)
 
-    assert sequences(stream.read_range(1, 40, way=way, max_messages=7, max_bytes=1_050_000)) == list(
-        range(1, 40)
-    )
+    assert sequences(
+        stream.read_range(1, 40, way=way, max_messages=7, max_bytes=1_050_000)
+    ) == list(range(1, 40))
 
 
 @EACH_WAY
@@ -207,7 +217,9 @@ def test_messages_that_are_purged_while_others_are_read_are_lost(nc, way):
     assert lost[0].until == 501
     assert lost[0].first == max(each for each in got if each < 501) + 1
     nc.close()
-    assert [told.detail for told in events if getattr(told, "kind", None) is RangeNotice.LOST] == lost
+    assert [
+        told.detail for told in events if getattr(told, "kind", None) is RangeNotice.LOST
+    ] == lost
 
 
 @EACH_WAY

@@ -1,4 +1,6 @@
-"""Who may read but not acknowledge, on a real server: each message says that it is open, and the user is told."""
+"""Who may read but not acknowledge, on a real server: each message says that it is open, and the
+user is told.
+"""
 
 from __future__ import annotations
 

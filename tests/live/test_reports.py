@@ -1,4 +1,6 @@
-"""Reports of a cluster of every version: who leads, who follows, and what is wrong while a server is away."""
+"""Reports of a cluster of every version: who leads, who follows, and what is wrong while a server
+is away.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ def test_a_cluster_report_counts_leaders_and_followers_by_server(
     mine = next(each for each in stream_report(inventory).rows if each.stream == work.name)
     (reader,) = (each for each in consumer_report(inventory).rows if each.stream == work.name)
 
-    assert [(each.server, each.cluster) for each in report.rows] == [("n1", "C1"), ("n2", "C1"), ("n3", "C1")]
+    assert [(each.server, each.cluster) for each in report.rows] == [
+        ("n1", "C1"),
+        ("n2", "C1"),
+        ("n3", "C1"),
+    ]
     assert sum(each.streams_led for each in report.rows) == len(inventory.streams)
     assert sum(each.streams for each in report.rows) == 3 * len(inventory.streams)
     assert (mine.messages, mine.cluster, mine.replicas.count("*")) == (5, "C1", 1)

@@ -1,4 +1,6 @@
-"""Several subjects read through one consumer while messages of one of them are removed: nothing is passed over."""
+"""Several subjects read through one consumer while messages of one of them are removed: nothing is
+passed over.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ def test_a_range_of_several_subjects_is_complete_n088(nc, remove, within):
                 if len(got) == 1:
                     remove(js, stream)
 
-    assert [each for each in got if each.startswith(b"h")] == [b"h%d" % number for number in range(5)]
+    assert [each for each in got if each.startswith(b"h")] == [
+        b"h%d" % number for number in range(5)
+    ]
     assert b"e" not in got
     assert feed.feed.reason is EndReason.FILLED
 

@@ -1,4 +1,5 @@
-"""A server that has stopped in its tracks: every drain and every close comes to its end within its limit, in every state.
+"""A server that has stopped in its tracks: every drain and every close comes to its end within its
+limit, in every state.
 
 SIGSTOP leaves all sockets open, so nothing tells the client but the silence.
 """
@@ -79,14 +80,21 @@ def test_a_drain_of_one_feed_ends_within_its_limit(silent, stop, kind):
         nc.close()
 
         assert monotonic() - begun < LIMITS["close_timeout"] + SLACK
-        told = [event for event in events if isinstance(event, Notice) and event.conversation is feed.feed]
+        told = [
+            event
+            for event in events
+            if isinstance(event, Notice) and event.conversation is feed.feed
+        ]
         waited = [event.kind for event in told if event.kind is NoticeKind.DRAIN_TIMEOUT]
         assert len(waited) == (kind != "ordered")  # which owes its server nothing, and ends at once
 
 
 @pytest.mark.parametrize("kind", FEEDS)
 def test_a_drain_of_the_connection_ends_within_its_limit(silent, stop, kind):
-    with connect(silent.url, **QUICK, **LIMITS) as nc, FEEDS[kind](nc, nc.jetstream().stream("S")) as feed:
+    with (
+        connect(silent.url, **QUICK, **LIMITS) as nc,
+        FEEDS[kind](nc, nc.jetstream().stream("S")) as feed,
+    ):
         feed.ready()
         nc.flush()
         stop(silent)
@@ -124,7 +132,9 @@ def test_a_stale_link_is_found_within_the_configured_time_and_the_other_server_t
         stream.create_consumer(durable_name="C")
         nc.jetstream().publish("s.a", b"on the other")
     urls = [silent.url, other.url]
-    with connect(urls, randomize=False, ping_interval=0.2, max_pings_out=2, **QUICK, **LIMITS) as nc:
+    with connect(
+        urls, randomize=False, ping_interval=0.2, max_pings_out=2, **QUICK, **LIMITS
+    ) as nc:
         consumer = nc.jetstream().stream("S").consumer("C")
         with consumer.consume(10) as messages:
             nc.jetstream().publish("s.a", b"on the first")
@@ -173,8 +183,12 @@ def test_the_same_on_every_adapter_with_await(silent, stop, start_server, flavou
 
 @pytest.mark.parametrize("end", ["drain", "close"])
 @pytest.mark.parametrize("flavour", [*FLAVOURS, "blocking"])
-def test_an_end_in_mid_everything_comes_within_its_limit_on_every_adapter(silent, stop, flavour, end):
-    """A consume with a message in hand, a subscription, and a window whose publishes nobody answers."""
+def test_an_end_in_mid_everything_comes_within_its_limit_on_every_adapter(
+    silent, stop, flavour, end
+):
+    """A consume with a message in hand, a subscription, and a window whose publishes nobody
+    answers.
+    """
     adapter, backend = FLAVOURS.get(flavour, ("blocking", "asyncio"))
     module = importlib.import_module(f"jsproto_io.{adapter}")
     with connect(silent.url) as nc:

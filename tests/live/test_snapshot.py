@@ -22,7 +22,9 @@ def js(nc):
 
 @pytest.fixture
 def other(server, start_server):
-    """Another server of the same version: on the same one a stream that was just deleted is still on its way out."""
+    """Another server of the same version: on the same one a stream that was just deleted is still
+    on its way out.
+    """
     return start_server(version=server.version)
 
 
@@ -37,7 +39,13 @@ def filled(js, amount: int = 200, size: int = 10_000):
     stream.create_consumer(durable_name="KEPT")
     with js.publish_window() as window:
         for number in range(amount):
-            window.put((f"backup.{number % 7}", Random(number).randbytes(size), Headers({"N": str(number)})))
+            window.put(
+                (
+                    f"backup.{number % 7}",
+                    Random(number).randbytes(size),
+                    Headers({"N": str(number)}),
+                )
+            )
     return stream
 
 
@@ -61,7 +69,9 @@ def put_back(js, origin, chunks, *, half_way=None):
 
 def everything(stream):
     with stream.messages.batch() as messages:
-        return [(each.seq, each.subject, each.headers, each.payload, each.time) for each in messages]
+        return [
+            (each.seq, each.subject, each.headers, each.payload, each.time) for each in messages
+        ]
 
 
 def test_a_stream_comes_back_as_it_was_on_another_server(js, there, within) -> None:
@@ -90,7 +100,9 @@ def test_a_caller_who_does_not_take_for_long_loses_nothing_n106(js, within) -> N
         total = stream.info().state.bytes
         with stream.snapshot() as feed:
             chunks = [next(feed)]
-            while feed.feed.size < total * 0.9:  # the chunks come, and are answered, while nobody takes
+            while (
+                feed.feed.size < total * 0.9
+            ):  # the chunks come, and are answered, while nobody takes
                 pass
             chunks += feed
 

@@ -1,4 +1,6 @@
-"""More subscriptions than a server takes: which one it refuses, and that the link stays; the model server does the same."""
+"""More subscriptions than a server takes: which one it refuses, and that the link stays; the model
+server does the same.
+"""
 
 from __future__ import annotations
 

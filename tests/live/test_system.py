@@ -25,7 +25,9 @@ system_account: SYS
 
 
 def lost(came, kept):
-    """Members of an answer that its typed form does not give back; null, empty and "never" say nothing."""
+    """Members of an answer that its typed form does not give back; null, empty and "never" say
+    nothing.
+    """
     if isinstance(came, dict):
         for name, value in came.items():
             if value in (None, [], {}, "0001-01-01T00:00:00Z"):
@@ -67,7 +69,12 @@ def test_a_server_tells_the_system_account_about_itself_and_others_about_themsel
         system = nc.jetstream(timeout=2.0).system
         (varz,) = system.varz(expect=1)
         (jsz,) = system.jsz(
-            account="A", accounts=True, streams=True, consumers=True, config=True, server=varz.server.id
+            account="A",
+            accounts=True,
+            streams=True,
+            consumers=True,
+            config=True,
+            server=varz.server.id,
         )
         (connz,) = system.connz(subscriptions=True, expect=1)
         (health,) = system.healthz(account="A", stream="S", expect=1)
@@ -83,7 +90,9 @@ def test_a_server_tells_the_system_account_about_itself_and_others_about_themsel
     assert [each.config.durable_name for each in detail.consumer_detail] == ["C"]
     assert {each.lang for each in connz.read().connections} == {"python-jsproto"}
     assert health.read().well
-    assert Healthz.from_wire(ill).well == version.startswith("2.9")  # which does not look at single streams
+    assert Healthz.from_wire(ill).well == version.startswith(
+        "2.9"
+    )  # which does not look at single streams
     assert stats.read().active_servers == 1
     assert (varz.server.ver, varz.data["version"]) == (version, version)
     assert jsz.data["streams"] == 1
@@ -93,7 +102,9 @@ def test_a_server_tells_the_system_account_about_itself_and_others_about_themsel
     assert account.data["account_name"] == "A"
 
 
-def test_all_servers_answer_and_their_number_or_silence_ends_it(start_server, eventually, within) -> None:
+def test_all_servers_answer_and_their_number_or_silence_ends_it(
+    start_server, eventually, within
+) -> None:
     ports = free_ports(3)
     routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports)
     servers = [

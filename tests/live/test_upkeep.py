@@ -170,8 +170,12 @@ def test_a_pin_is_taken_away(filled, since):
 
 
 def test_a_configuration_that_was_read_is_written_back_whole(filled, since):
-    """What the server adds of its own, down to the nanosecond, is still there after a change of something else."""
-    before = filled.change(max_age=timedelta(microseconds=123_456_789), description="d").cached.config
+    """What the server adds of its own, down to the nanosecond, is still there after a change of
+    something else.
+    """
+    before = filled.change(
+        max_age=timedelta(microseconds=123_456_789), description="d"
+    ).cached.config
     after = filled.change(description="e").cached.config
 
     assert after.evolve(description="d", metadata=before.metadata) == before
@@ -180,14 +184,21 @@ def test_a_configuration_that_was_read_is_written_back_whole(filled, since):
 
 def test_mirrors_and_sources_say_where_they_read(js, filled, since):
     transform = SubjectTransform(src="up.a", dest="from.up")
-    mirror = js.create_stream(name="UPM", mirror=StreamSource(name="UP", opt_start_seq=2), storage="memory")
+    mirror = js.create_stream(
+        name="UPM", mirror=StreamSource(name="UP", opt_start_seq=2), storage="memory"
+    )
     source = StreamSource(
-        name="UP", **({"subject_transforms": [transform]} if since(2, 10) else {"filter_subject": "up.a"})
+        name="UP",
+        **({"subject_transforms": [transform]} if since(2, 10) else {"filter_subject": "up.a"}),
     )
     sourced = js.create_stream(name="UPS", sources=[source], storage="memory")
     info = mirror.info()
 
-    assert (info.config.mirror.name, info.config.mirror.opt_start_seq, info.mirror.name) == ("UP", 2, "UP")
+    assert (info.config.mirror.name, info.config.mirror.opt_start_seq, info.mirror.name) == (
+        "UP",
+        2,
+        "UP",
+    )
     assert js.stream_drift(name="UPS", sources=[source]) == ()
     assert sourced.info().sources[0].name == "UP"
     mirror.delete()

@@ -1,9 +1,11 @@
-"""What a real server does beside each other: differences that one play of a script may show and the next does not.
+"""What a real server does beside each other: differences that one play of a script may show and the
+next does not.
 
-A server promises no order between two goroutines. Where one of them is late, the answers of the other show it, and no
-model can say when. So there is a table of what may be seen then, each row with its reason, as narrow as it can be told:
-a row excuses a difference only if the same script has shown none when it was played again, to the same server. A fault
-of the model is there every time; one that depends on the moment has still to look exactly like a row to be taken for it.
+A server promises no order between two goroutines. Where one of them is late, the answers of the
+other show it, and no model can say when. So there is a table of what may be seen then, each row
+with its reason, as narrow as it can be told: a row excuses a difference only if the same script has
+shown none when it was played again, to the same server. A fault of the model is there every time;
+one that depends on the moment has still to look exactly like a row to be taken for it.
 
 The crashes that a version is known for stand here too.
 """
@@ -53,16 +55,23 @@ def _without(said: object, member: str) -> tuple[object, list[object]]:
 
 
 def _ahead(said: object) -> tuple[object, list[int]]:
-    """Frames without how much is still ahead, and those numbers: of the deliveries, then of the answers."""
+    """Frames without how much is still ahead, and those numbers: of the deliveries, then of the
+    answers.
+    """
     rest, told = _without(said, "num_pending")
     delivered = [int(number) for number in _AHEAD.findall(str(rest))]
-    return _AHEAD.sub("", str(rest)), [*delivered, *(each for each in told if isinstance(each, int))]
+    return _AHEAD.sub("", str(rest)), [
+        *delivered,
+        *(each for each in told if isinstance(each, int)),
+    ]
 
 
 def _fewer_ahead(difference: Difference) -> bool:
     """The same was said but for how much is ahead, of which the server knows less."""
     (ours, expected), (theirs, counted) = _ahead(difference.model), _ahead(difference.real)
-    return ours == theirs and all(real <= model for real, model in zip(counted, expected, strict=True))
+    return ours == theirs and all(
+        real <= model for real, model in zip(counted, expected, strict=True)
+    )
 
 
 def _nothing_there(difference: Difference) -> bool:
@@ -70,7 +79,9 @@ def _nothing_there(difference: Difference) -> bool:
     if len(difference.real) != 1 or not difference.model or not _NO_WAIT.search(difference.what):
         return False
     ours, theirs = str(difference.model[0]), str(difference.real[0])
-    return "NATS/1.0 404 No Messages" in theirs and ("$JS.ACK." in ours or "408 Requests Pending" in ours)
+    return "NATS/1.0 404 No Messages" in theirs and (
+        "$JS.ACK." in ours or "408 Requests Pending" in ours
+    )
 
 
 def _terminated(difference: Difference) -> bool:
@@ -104,9 +115,7 @@ def _other_floor(difference: Difference) -> bool:
     return ours == theirs
 
 
-_COUNTED_LATER: Final = (
-    "a publish is answered before those who consume it have counted it (nats-server signalConsumersLoop)"
-)
+_COUNTED_LATER: Final = "a publish is answered before those who consume it have counted it (nats-server signalConsumersLoop)"
 _TERMINATED_LATER: Final = (
     "what has left the stream is terminated in a goroutine of its own, beside deliveries, the look that a delayed nak asks"
     " for, and others like it (nats-server decStreamPending)"
@@ -117,7 +126,10 @@ BESIDE: Final = (
     Beside(_COUNTED_LATER, _nothing_there),
     Beside(_TERMINATED_LATER, _terminated),
     Beside(_TERMINATED_LATER, _other_floor),
-    Beside("a stream that is deleted may hang up before its consumers have said their last", _last_words),
+    Beside(
+        "a stream that is deleted may hang up before its consumers have said their last",
+        _last_words,
+    ),
 )
 
 #: By the function of the server in which it ends: why.

@@ -1,10 +1,11 @@
 """The contract of adapters against real servers: every adapter, every version, every transport.
 
-    python tests/long/contract.py                                                       all of it, some five minutes
-    python tests/long/contract.py --versions 2.9.10 --transports tcp tls --adapters trio    a part
+    python tests/long/contract.py                                                       all of it,
+    some five minutes python tests/long/contract.py --versions 2.9.10 --transports tcp tls
+    --adapters trio    a part
 
-Versions before 2.10.4 have no TLS before the first word. Gives one JSON line for each adapter and server; the exit code is 1 if a
-clause was broken.
+Versions before 2.10.4 have no TLS before the first word. Gives one JSON line for each adapter and
+server; the exit code is 1 if a clause was broken.
 """
 
 from __future__ import annotations
@@ -61,13 +62,19 @@ def main(arguments: list[str] | None = None) -> int:
         for transport in chosen.transports:
             if transport == "tls-first" and version in OLD:
                 continue
-            with tempfile.TemporaryDirectory() as folder, served(binary, transport, Path(folder)) as there:
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                served(binary, transport, Path(folder)) as there,
+            ):
                 for adapter in chosen.adapters:
                     begun = time.monotonic()
                     seen = {"server": there.version, "transport": transport, "adapter": adapter}
                     seen["broken"] = checked(adapter, there)
                     broken += seen["broken"] is not None
-                    print(json.dumps(seen | {"seconds": round(time.monotonic() - begun, 1)}), flush=True)
+                    print(
+                        json.dumps(seen | {"seconds": round(time.monotonic() - begun, 1)}),
+                        flush=True,
+                    )
     return 1 if broken else 0
 
 

@@ -1,15 +1,18 @@
-"""Reconnect, fetch, time-out, again and again: nothing may be left behind by a cycle, neither objects nor tasks.
+"""Reconnect, fetch, time-out, again and again: nothing may be left behind by a cycle, neither
+objects nor tasks.
 
-    python tests/long/cycles.py                             100,000 cycles on virtual time, then 2,000 on a real server
-    python tests/long/cycles.py --memory 5000 --live 50     the same in short
+    python tests/long/cycles.py                             100,000 cycles on virtual time, then
+    2,000 on a real server python tests/long/cycles.py --memory 5000 --live 50     the same in short
     python tests/long/cycles.py --live 0                    only the first
 
-On virtual time one connection is driven against the model server: its link is cut and comes back, a fetch on an empty consumer
-waits until its time is over, another is told that nothing is there. Live, the asyncio client leaves nats-server and comes back,
-and fetches the same; there the tasks are counted too.
+On virtual time one connection is driven against the model server: its link is cut and comes back, a
+fetch on an empty consumer waits until its time is over, another is told that nothing is there.
+Live, the asyncio client leaves nats-server and comes back, and fetches the same; there the tasks
+are counted too.
 
-What is alive is counted after a collection, at the end of each tenth. From the first tenth to the last it may grow by less than
-one in a hundred; tasks may not grow at all. Gives one JSON line for each; the exit code is 1 if a rule was broken.
+What is alive is counted after a collection, at the end of each tenth. From the first tenth to the
+last it may grow by less than one in a hundred; tasks may not grow at all. Gives one JSON line for
+each; the exit code is 1 if a rule was broken.
 """
 
 from __future__ import annotations
@@ -154,7 +157,9 @@ def main(arguments: list[str] | None = None) -> int:
         begun = time.monotonic()
         with NatsServer(chosen.server_binary) as server:
             there = asyncio.run(live(server.url, chosen.live))
-        seen.append(there | {"server": server.version, "seconds": round(time.monotonic() - begun, 1)})
+        seen.append(
+            there | {"server": server.version, "seconds": round(time.monotonic() - begun, 1)}
+        )
         print(json.dumps(seen[-1]), flush=True)
     return 1 if any(each["wrong"] for each in seen) else 0
 

@@ -1,17 +1,21 @@
-"""The model server and a real one side by side: random scripts, and whatever they answer differently.
+"""The model server and a real one side by side: random scripts, and whatever they answer
+differently.
 
     python tests/long/differential.py --scripts 2000 --server 2.15.1        some minutes
-    python tests/long/differential.py --scripts 1 --seed 17 --server 2.12.8 --show       one script, step by step
+    python tests/long/differential.py --scripts 1 --seed 17 --server 2.12.8 --show       one script,
+    step by step
 
-Each script of 50 steps (`scripts.py`) is played to a `SimServer` of that version and to the real server, step by step;
-compared are the frames of each subscription in order, as in the proof by recordings. Between two steps the real server
-gets the time that it needs to say what the model has said. A step that only looks is asked again if it was too early.
+Each script of 50 steps (`scripts.py`) is played to a `SimServer` of that version and to the real
+server, step by step; compared are the frames of each subscription in order, as in the proof by
+recordings. Between two steps the real server gets the time that it needs to say what the model has
+said. A step that only looks is asked again if it was too early.
 
-A script that differs is played again, a few times: if it is equal then, the real server has done two things in another order
-the first time. Such a race is explained if `beside.py` knows of that order, and so is the crash of a version that is known
-for it; a server that crashes is started again. Gives one JSON line for each script whose outcome is not explained, and one for
-all; the exit code is 1 if there is such a script. It is a command and not a test because it takes minutes; the short
-form is tested.
+A script that differs is played again, a few times: if it is equal then, the real server has done
+two things in another order the first time. Such a race is explained if `beside.py` knows of that
+order, and so is the crash of a version that is known for it; a server that crashes is started
+again. Gives one JSON line for each script whose outcome is not explained, and one for all; the exit
+code is 1 if there is such a script. It is a command and not a test because it takes minutes; the
+short form is tested.
 """
 
 from __future__ import annotations
@@ -47,7 +51,8 @@ AGAIN = 3
 TRIES = 3
 #: Tries while all that was shown could be excused: some orders are as likely as others.
 PATIENT_TRIES = 12
-#: A stream that is there all the time: with its last stream a server takes away the folder of all, beside whatever comes next.
+#: A stream that is there all the time: with its last stream a server takes away the folder of all,
+#: beside whatever comes next.
 KEPT = {"name": "KEPT", "subjects": ["kept"], "storage": "file"}
 
 
@@ -197,7 +202,9 @@ class Play:
             if found is not None:
                 break
         self.model.heard.clear()
-        self.real.say(pub(f"$JS.API.STREAM.DELETE.{self.script.stream}", "rq.end", b"") + b"PING\r\n")
+        self.real.say(
+            pub(f"$JS.API.STREAM.DELETE.{self.script.stream}", "rq.end", b"") + b"PING\r\n"
+        )
         self.real.wait_for({"rq": [None]}, 0)
         self.real.socket.close()
         return found
@@ -227,19 +234,28 @@ class Play:
             print("    model", dict(ours), "" if ours == theirs else f"\n    real  {dict(theirs)}")
         self.model.heard.clear()
         self.real.heard.clear()
-        channel = next((each for each in sorted({*ours, *theirs}) if ours[each] != theirs[each]), None)
+        channel = next(
+            (each for each in sorted({*ours, *theirs}) if ours[each] != theirs[each]), None
+        )
         if channel is None:
             return None
         return Difference(number, str(step), channel, ours[channel], theirs[channel])
 
 
-def pub(subject: str, reply: str, payload: bytes, headers: Mapping[str, str] | None = None) -> bytes:
+def pub(
+    subject: str, reply: str, payload: bytes, headers: Mapping[str, str] | None = None
+) -> bytes:
     words = f"{subject} {reply}".rstrip()
     if not headers:
         return f"PUB {words} {len(payload)}\r\n".encode() + payload + b"\r\n"
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     block = f"NATS/1.0\r\n{lines}\r\n".encode()
-    return f"HPUB {words} {len(block)} {len(block) + len(payload)}\r\n".encode() + block + payload + b"\r\n"
+    return (
+        f"HPUB {words} {len(block)} {len(block) + len(payload)}\r\n".encode()
+        + block
+        + payload
+        + b"\r\n"
+    )
 
 
 def sid_of(subject: str) -> str:
@@ -248,11 +264,15 @@ def sid_of(subject: str) -> str:
 
 def looks(step: Step) -> bool:
     """Whether a step changes nothing, so that it can be asked again."""
-    return step.verb == "api" and any(word in step.what for word in ("INFO", "NAMES", "LIST", "MSG.GET"))
+    return step.verb == "api" and any(
+        word in step.what for word in ("INFO", "NAMES", "LIST", "MSG.GET")
+    )
 
 
 def opening(stream: str) -> bytes:
-    """The subscriptions with which a script begins: each consumer has sids of its own, and hears nothing of other scripts."""
+    """The subscriptions with which a script begins: each consumer has sids of its own, and hears
+    nothing of other scripts.
+    """
     lines = ["SUB rq.> rq", "SUB r.> republished"]
     for name in CONSUMERS:
         lines.append(f"SUB in.{name}.{stream}.> in.{name}")
@@ -270,11 +290,15 @@ def opening(stream: str) -> bytes:
 def played(
     seed: int, version: tuple[int, int], chosen: argparse.Namespace, port: int
 ) -> tuple[list[Difference], bool]:
-    """What one script has shown, play by play until it showed nothing, and whether it showed something every time."""
+    """What one script has shown, play by play until it showed nothing, and whether it showed
+    something every time.
+    """
     found = []
     for attempt in range(PATIENT_TRIES):
         script = Script(seed, version, chosen.length, attempt)
-        shown = Play(script, chosen.model or chosen.server, port, show=chosen.show and not attempt).run()
+        shown = Play(
+            script, chosen.model or chosen.server, port, show=chosen.show and not attempt
+        ).run()
         if shown is None:
             return found, False
         found.append(shown)
@@ -284,7 +308,9 @@ def played(
 
 
 class Tally:
-    """What came of the scripts: how many are not explained, and how often each reason explained one."""
+    """What came of the scripts: how many are not explained, and how often each reason explained
+    one.
+    """
 
     def __init__(self, *, talkative: bool) -> None:
         self.counts = {"different": 0, "races": 0, "crashes": 0}
@@ -334,13 +360,20 @@ def main(arguments: list[str] | None = None) -> int:
     while crashed := some(seeds, chosen, tally):
         tally.crashed(*crashed)
     seconds = round(time.monotonic() - begun, 1)
-    total = {"server": chosen.server, "scripts": chosen.scripts, **tally.counts, "explained": tally.explained}
+    total = {
+        "server": chosen.server,
+        "scripts": chosen.scripts,
+        **tally.counts,
+        "explained": tally.explained,
+    }
     tell({**total, "seconds": seconds})
     return 1 if any(tally.counts.values()) else 0
 
 
 def some(seeds: Iterator[int], chosen: argparse.Namespace, tally: Tally) -> tuple[int, str] | None:
-    """Play scripts to one server until there are no more or it has crashed: the seed, and what it said last."""
+    """Play scripts to one server until there are no more or it has crashed: the seed, and what it
+    said last.
+    """
     major, minor = (int(part) for part in chosen.server.split(".")[:2])
     with NatsServer(_binary_of(chosen.server)) as server:
         keep(server.port)

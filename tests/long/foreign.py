@@ -1,15 +1,18 @@
-"""Clients of others, and ours, judged: each plays each scenario against a real server, through the tap, and the lint reads what was said.
+"""Clients of others, and ours, judged: each plays each scenario against a real server, through the
+tap, and the lint reads what was said.
 
     python tests/long/foreign.py                                    all clients, all scenarios
     python tests/long/foreign.py --client nats-py --scenario fetch  one of them
-    python tests/long/foreign.py --keep                             and write spec/traces/clients and spec/clients.toml anew
+    python tests/long/foreign.py --keep                             and write spec/traces/clients
+    and spec/clients.toml anew
 
-The programs of the clients are in `tests/long/clients`; what they cannot do themselves (end the server, delete the consumer ...) they
-ask for, and it is done here, from the side. nats-py and natsrpy are those that are installed beside this interpreter; nats.js is fetched by npm
-into a folder of the cache. Traces hold no payloads and no secrets.
+The programs of the clients are in `tests/long/clients`; what they cannot do themselves (end the
+server, delete the consumer ...) they ask for, and it is done here, from the side. nats-py and
+natsrpy are those that are installed beside this interpreter; nats.js is fetched by npm into a
+folder of the cache. Traces hold no payloads and no secrets.
 
-Gives one JSON line for each play; the exit code is 1 if an adapter of ours has a finding, or did not come to its end.
-`spec/clients.md` is made from what was kept, by `tests/spec/judge.py`.
+Gives one JSON line for each play; the exit code is 1 if an adapter of ours has a finding, or did
+not come to its end. `spec/clients.md` is made from what was kept, by `tests/spec/judge.py`.
 """
 
 from __future__ import annotations
@@ -86,7 +89,10 @@ def python(program: str) -> Callable[[], list[str]]:
 
 def node() -> list[str]:
     """nats.js beside its program: a module is looked for where the program lies."""
-    folder = Path(os.environ.get("JSPROTO_CACHE") or Path.home() / ".cache" / "jsproto-tests") / "nats.js"
+    folder = (
+        Path(os.environ.get("JSPROTO_CACHE") or Path.home() / ".cache" / "jsproto-tests")
+        / "nats.js"
+    )
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "node_modules").is_dir():
         subprocess.run(
@@ -100,7 +106,9 @@ def node() -> list[str]:
 
 
 def ours(adapter: str, backend: str) -> Maker:
-    return Maker(python("ours.py"), lambda: jsproto.__version__, ours=True, words=(adapter, backend))
+    return Maker(
+        python("ours.py"), lambda: jsproto.__version__, ours=True, words=(adapter, backend)
+    )
 
 
 NO_CONSUME: Final = "there is only fetch"
@@ -131,16 +139,22 @@ MAKERS: Final = {
 
 
 class Stage:
-    """A stream ``S`` on a server of its own, a durable consumer ``C``, and whatever is asked for from the side."""
+    """A stream ``S`` on a server of its own, a durable consumer ``C``, and whatever is asked for
+    from the side.
+    """
 
     def __init__(self, scenario: Scenario, servers: list[NatsServer]) -> None:
         self.servers = servers
-        self.side: Side = connect([each.url for each in servers], reconnect_wait=0.05, max_reconnects=None)
+        self.side: Side = connect(
+            [each.url for each in servers], reconnect_wait=0.05, max_reconnects=None
+        )
         self.side.__enter__()
         self._timer: threading.Timer | None = None
         js = self.side.jetstream(timeout=10.0)
         replicas = len(servers)
-        self.stream = js.create_stream(name="S", subjects=["s.>"], num_replicas=replicas, storage="file")
+        self.stream = js.create_stream(
+            name="S", subjects=["s.>"], num_replicas=replicas, storage="file"
+        )
         if scenario.consumer:
             self.stream.create_consumer(
                 durable_name="C", ack_wait=timedelta(seconds=60), num_replicas=replicas
@@ -247,7 +261,12 @@ def played(maker: Maker, scenario: Scenario, stage: Stage, url: str) -> str:
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environ
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=environ,
         ) as program,
     ):
         assert program.stdin is not None
@@ -268,8 +287,16 @@ def played(maker: Maker, scenario: Scenario, stage: Stage, url: str) -> str:
         if said.get("done"):
             return "done"
         errors.seek(0)
-        last = [line.strip() for line in errors.read().splitlines() if re.match(r"\s*[\w.]*Error\b", line)]
-        return f"did not come to its end within {PATIENCE:.0f} s" if over else (last[-1] if last else "ended")
+        last = [
+            line.strip()
+            for line in errors.read().splitlines()
+            if re.match(r"\s*[\w.]*Error\b", line)
+        ]
+        return (
+            f"did not come to its end within {PATIENCE:.0f} s"
+            if over
+            else (last[-1] if last else "ended")
+        )
 
 
 def play(name: str, maker: Maker, scenario: Scenario, path: Path) -> dict[str, object]:
@@ -305,10 +332,15 @@ def main() -> int:
         "--client", action="append", choices=list(MAKERS), help="only this one, may be repeated"
     )
     parser.add_argument(
-        "--scenario", action="append", choices=list(SCENARIOS), help="only this one, may be repeated"
+        "--scenario",
+        action="append",
+        choices=list(SCENARIOS),
+        help="only this one, may be repeated",
     )
     parser.add_argument("--traces", type=Path, help="leave all traces in this folder")
-    parser.add_argument("--keep", action="store_true", help="write what was found, and its traces, to spec/")
+    parser.add_argument(
+        "--keep", action="store_true", help="write what was found, and its traces, to spec/"
+    )
     chosen = parser.parse_args()
     wrong = 0
     results: list[dict[str, object]] = []
@@ -348,7 +380,9 @@ def slug(name: str) -> str:
 
 
 def keep(results: list[dict[str, object]], folder: Path) -> None:
-    """Write the results into those that are there, and the traces that have findings, up to the last one."""
+    """Write the results into those that are there, and the traces that have findings, up to the
+    last one.
+    """
     known = tomllib.loads(RESULTS.read_text()) if RESULTS.exists() else {"played": []}
     kept = {(each["client"], each["scenario"]): each for each in known["played"]}
     for told in results:
@@ -358,14 +392,21 @@ def keep(results: list[dict[str, object]], folder: Path) -> None:
         trace.unlink(missing_ok=True)
         if found:
             trace.parent.mkdir(parents=True, exist_ok=True)
-            lines = (folder / slug(client) / f"{scenario}.trace").read_bytes().splitlines(keepends=True)
+            lines = (
+                (folder / slug(client) / f"{scenario}.trace").read_bytes().splitlines(keepends=True)
+            )
             trace.write_bytes(b"".join(lines[: cast("int", told["last"])]))
         entry = {"client": client, "version": told["version"], "scenario": scenario}
         if "lacks" in told:
             entry["lacks"] = told["lacks"]
         else:
             day = datetime.now(UTC).date().isoformat()
-            entry |= {"server": told["server"], "day": day, "outcome": told["outcome"], "found": found}
+            entry |= {
+                "server": told["server"],
+                "day": day,
+                "outcome": told["outcome"],
+                "found": found,
+            }
         kept[client, scenario] = entry
     text = "# What each client did in each scenario: `python tests/long/foreign.py --keep`.\n"
     for client in MAKERS:

@@ -1,15 +1,17 @@
 """A million records judged: how fast the lint is, and how much memory it takes.
 
-    python tests/long/lint.py                              1,000,000 records as a trace, then as a raw recording
-    python tests/long/lint.py --records 20000 --forms trace
-    python tests/long/lint.py --write big.trace            writes the trace and judges nothing
+    python tests/long/lint.py                              1,000,000 records as a trace, then as a
+    raw recording python tests/long/lint.py --records 20000 --forms trace python tests/long/lint.py
+    --write big.trace            writes the trace and judges nothing
 
-The session is one that a correct client has with a server: it reads on and on from one consumer, refills when half is used up,
-acknowledges each message, answers PINGs, and hears a heartbeat now and then. One record is one frame, which is the least that a
-line can hold and so the slowest to read. The session is a fixed one: reads of 1 to 60 messages, acks together behind each.
+The session is one that a correct client has with a server: it reads on and on from one consumer,
+refills when half is used up, acknowledges each message, answers PINGs, and hears a heartbeat now
+and then. One record is one frame, which is the least that a line can hold and so the slowest to
+read. The session is a fixed one: reads of 1 to 60 messages, acks together behind each.
 
-Gives one JSON line for each form: records, records for each second of the processor, most memory in use beyond what was in use
-before (in MiB), findings. The exit code is 1 if something was found, or if memory grew with the length of the trace.
+Gives one JSON line for each form: records, records for each second of the processor, most memory in
+use beyond what was in use before (in MiB), findings. The exit code is 1 if something was found, or
+if memory grew with the length of the trace.
 """
 
 from __future__ import annotations
@@ -34,8 +36,12 @@ from jsproto.trace.formats.recording import SCHEMA, Happened, Received, Record, 
 from jsproto.trace.formats.writing import TraceWriter  # noqa: E402
 from jsproto.trace.judge.lint import Lint  # noqa: E402
 
-INFO = b'INFO {"server_id":"N","version":"2.15.1","proto":1,"headers":true,"max_payload":1048576} \r\n'
-CONNECT = b'CONNECT {"verbose":false,"headers":true,"no_responders":true,"lang":"long","version":"1"}\r\n'
+INFO = (
+    b'INFO {"server_id":"N","version":"2.15.1","proto":1,"headers":true,"max_payload":1048576} \r\n'
+)
+CONNECT = (
+    b'CONNECT {"verbose":false,"headers":true,"no_responders":true,"lang":"long","version":"1"}\r\n'
+)
 BATCH = 500
 STAMP = 1_795_813_228_857_713_434
 #: MiB that judging may take, however long the trace is.
@@ -53,8 +59,13 @@ def session() -> Iterator[Record]:
     yield Sent(at=at, conn="a", data=b"SUB _INBOX.x.1 1\r\n")
     while True:
         if owed <= BATCH // 2:
-            body = b'{"batch":%d,"expires":30000000000,"idle_heartbeat":15000000000}' % (BATCH - owed)
-            ask = b"PUB $JS.API.CONSUMER.MSG.NEXT.ORDERS.work _INBOX.x.1 %d\r\n%b\r\n" % (len(body), body)
+            body = b'{"batch":%d,"expires":30000000000,"idle_heartbeat":15000000000}' % (
+                BATCH - owed
+            )
+            ask = b"PUB $JS.API.CONSUMER.MSG.NEXT.ORDERS.work _INBOX.x.1 %d\r\n%b\r\n" % (
+                len(body),
+                body,
+            )
             yield Sent(at=at, conn="a", data=ask)
             owed = BATCH
         at += dice.random() / 500
@@ -62,12 +73,18 @@ def session() -> Iterator[Record]:
         for _ in range(dice.randint(1, min(60, owed))):
             number += 1
             owed -= 1
-            reply = b"$JS.ACK.ORDERS.work.1.%d.%d.%d.%d" % (number, number, STAMP + number, 10**9 - number)
+            reply = b"$JS.ACK.ORDERS.work.1.%d.%d.%d.%d" % (
+                number,
+                number,
+                STAMP + number,
+                10**9 - number,
+            )
             size = dice.randint(20, 300)
             yield Received(
                 at=at,
                 conn="a",
-                data=b"MSG ORDERS.new.%d 1 %b %d\r\n%b\r\n" % (number % 50, reply, size, b"x" * size),
+                data=b"MSG ORDERS.new.%d 1 %b %d\r\n%b\r\n"
+                % (number % 50, reply, size, b"x" * size),
             )
             acks.append(b"PUB %b 4\r\n+ACK\r\n" % reply)
         at += 0.0001

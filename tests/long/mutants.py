@@ -1,13 +1,14 @@
 """Deliberate faults in the machines, one at a time: is each found by a simulation?
 
     python tests/long/mutants.py                         all of them, each within 10 minutes of CPU
-    python tests/long/mutants.py --only inbox leader     those whose sentence holds one of these words
-    python tests/long/mutants.py --minutes 1             less patience
-    python tests/long/mutants.py --check                 only that each fault can still be made
+    python tests/long/mutants.py --only inbox leader     those whose sentence holds one of these
+    words python tests/long/mutants.py --minutes 1             less patience python
+    tests/long/mutants.py --check                 only that each fault can still be made
 
-`mutants.toml` is the table. Each fault is made in a copy of the package, and worlds of one seed after the other are lived through
-there until a rule is broken. Gives one JSON line for each fault: which rule found it, in which seed, after how many seconds of CPU.
-The exit code is 1 if one was not found, or can't be made any more.
+`mutants.toml` is the table. Each fault is made in a copy of the package, and worlds of one seed
+after the other are lived through there until a rule is broken. Gives one JSON line for each fault:
+which rule found it, in which seed, after how many seconds of CPU. The exit code is 1 if one was not
+found, or can't be made any more.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ for seed in itertools.count():
 
 def table() -> list[dict[str, str]]:
     """The faults."""
-    faults: list[dict[str, str]] = tomllib.loads((HERE / "mutants.toml").read_text(encoding="utf-8"))[
-        "mutant"
-    ]
+    faults: list[dict[str, str]] = tomllib.loads(
+        (HERE / "mutants.toml").read_text(encoding="utf-8")
+    )["mutant"]
     return faults
 
 
@@ -60,7 +61,9 @@ def judged(fault: dict[str, str], seconds: int) -> dict[str, object]:
     """Is this fault found?"""
     with tempfile.TemporaryDirectory(prefix="jsproto-mutant-") as folder:
         root = Path(folder)
-        shutil.copytree(ROOT / "jsproto", root / "jsproto", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / "jsproto", root / "jsproto", ignore=shutil.ignore_patterns("__pycache__")
+        )
         if wrong := made(fault, root):
             return {"about": fault["about"], "found": False, "wrong": wrong}
         done = subprocess.run(
@@ -86,7 +89,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="only that each can be made")
     chosen = parser.parse_args(arguments)
     faults = [
-        each for each in table() if not chosen.only or any(word in each["about"] for word in chosen.only)
+        each
+        for each in table()
+        if not chosen.only or any(word in each["about"] for word in chosen.only)
     ]
     if chosen.check:
         with tempfile.TemporaryDirectory(prefix="jsproto-mutant-") as folder:

@@ -1,15 +1,17 @@
-"""Many messages through one ordered consumer while its consumers are deleted and the server is killed.
+"""Many messages through one ordered consumer while its consumers are deleted and the server is
+killed.
 
-    python tests/long/ordered.py                                  1,000,000 messages, 50 deletions, 10 kills, by pulls
-    python tests/long/ordered.py --form push
-    python tests/long/ordered.py --messages 20000 --deletions 5 --kills 2
+    python tests/long/ordered.py                                  1,000,000 messages, 50 deletions,
+    10 kills, by pulls python tests/long/ordered.py --form push python tests/long/ordered.py
+    --messages 20000 --deletions 5 --kills 2
 
-The stream is filled as it is read, one step before the reader, so that every deletion and every SIGKILL hits in mid-stream. In
-the end every stored sequence must have come once and in order, no consumer may be left behind, and the requests to create
-one must have been few: in all, and in any one second.
+The stream is filled as it is read, one step before the reader, so that every deletion and every
+SIGKILL hits in mid-stream. In the end every stored sequence must have come once and in order, no
+consumer may be left behind, and the requests to create one must have been few: in all, and in any
+one second.
 
-Gives one JSON line; the exit code is 1 if a rule was broken. It is a command and not a test because it takes minutes; the
-short form is tested.
+Gives one JSON line; the exit code is 1 if a rule was broken. It is a command and not a test because
+it takes minutes; the short form is tested.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ class Creates:
         self._recent: deque[float] = deque()
 
     def look(self, count: int) -> None:
-        """What the machine counts now; what happened since the last look is taken to have happened just now."""
+        """What the machine counts now; what happened since the last look is taken to have happened
+        just now.
+        """
         now = time.monotonic()
         self._recent.extend([now] * (count - self.count))
         self.count = count
@@ -67,7 +71,9 @@ def patient(verb):
 
 
 def store(admin: Client, last: int) -> None:
-    """So many messages that the stream's last sequence is ``last``; what a restarted server refuses is stored anew."""
+    """So many messages that the stream's last sequence is ``last``; what a restarted server refuses
+    is stored anew.
+    """
     stream = admin.jetstream().stream("LONG")
     while (there := patient(stream.info).state.last_seq) < last:
         window = admin.jetstream().publish_window(max_pending=2_000, results=False)
@@ -93,7 +99,9 @@ def events_of(deletions: int, kills: int) -> list[str]:
     return [what for _, what in sorted(plan)]
 
 
-def run(server: NatsServer, form: SourceKind, messages: int, deletions: int, kills: int) -> dict[str, object]:
+def run(
+    server: NatsServer, form: SourceKind, messages: int, deletions: int, kills: int
+) -> dict[str, object]:
     """Read all of it; gives what was seen, and what was wrong."""
     plan = events_of(deletions, kills)
     steps = 2 * len(plan) + 10
@@ -133,7 +141,9 @@ def run(server: NatsServer, form: SourceKind, messages: int, deletions: int, kil
         while (left := patient(stream.consumer_names)) and time.monotonic() < deadline:
             nc.flush()
         stored = patient(stream.info).state
-    failed = sum(isinstance(each, Notice) and each.kind is OrderedNotice.CREATE_FAILED for each in told)
+    failed = sum(
+        isinstance(each, Notice) and each.kind is OrderedNotice.CREATE_FAILED for each in told
+    )
     wrong = {
         "out of order": disorder,
         "stored otherwise": abs(stored.messages - messages) + abs(stored.last_seq - messages),
@@ -164,11 +174,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--deletions", type=int, default=50)
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--form", choices=[each.name.lower() for each in SourceKind], default="pull")
+    parser.add_argument(
+        "--form", choices=[each.name.lower() for each in SourceKind], default="pull"
+    )
     parser.add_argument("--server-binary", metavar="PATH")
     chosen = parser.parse_args(arguments)
     with NatsServer(chosen.server_binary) as server:
-        seen = run(server, SourceKind[chosen.form.upper()], chosen.messages, chosen.deletions, chosen.kills)
+        seen = run(
+            server, SourceKind[chosen.form.upper()], chosen.messages, chosen.deletions, chosen.kills
+        )
     print(json.dumps(seen | {"server": server.version}), flush=True)
     return 1 if seen["wrong"] else 0
 

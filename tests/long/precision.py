@@ -1,16 +1,19 @@
 """The lint must find nothing in what this project's own clients say, whatever happens to them.
 
-    python tests/long/precision.py                       seeds 0 to 299, each in both forms, and three sessions with a real server
-    python tests/long/precision.py --seeds 17 --keep .   one seed again; its traces stay in this folder
-    python tests/long/precision.py --seeds 0-19 --live 0
+    python tests/long/precision.py                       seeds 0 to 299, each in both forms, and
+    three sessions with a real server python tests/long/precision.py --seeds 17 --keep .   one seed
+    again; its traces stay in this folder python tests/long/precision.py --seeds 0-19 --live 0
 
-A seed is a session, and it is recorded. In the form `machines` a connection and a model server stand on two ends of a line: reads are
-cut into pieces, and what the server says may be late. In the form `adapters` it is a client of one adapter after the other, in memory, on virtual
-time. In both everything is done at once, by chance: messages are consumed, fetched, pushed, read in order, published, acknowledged in every
-way; meanwhile lines are cut, servers are killed, stopped or leave as lame ducks, nothing comes through for a while, consumers are deleted and made again,
-leaders move. A live session is the same with a real server and fewer misfortunes.
+A seed is a session, and it is recorded. In the form `machines` a connection and a model server
+stand on two ends of a line: reads are cut into pieces, and what the server says may be late. In the
+form `adapters` it is a client of one adapter after the other, in memory, on virtual time. In both
+everything is done at once, by chance: messages are consumed, fetched, pushed, read in order,
+published, acknowledged in every way; meanwhile lines are cut, servers are killed, stopped or leave
+as lame ducks, nothing comes through for a while, consumers are deleted and made again, leaders
+move. A live session is the same with a real server and fewer misfortunes.
 
-Gives one JSON line for each form, with what was found by rule and the seeds in which it was; the exit code is 1 if anything was.
+Gives one JSON line for each form, with what was found by rule and the seeds in which it was; the
+exit code is 1 if anything was.
 """
 
 from __future__ import annotations
@@ -58,7 +61,12 @@ PUSHED = {
     "durable_name": "P", "ack_policy": "explicit", "ack_wait": 5_000_000_000, "deliver_subject": "push.P",
     "flow_control": True, "idle_heartbeat": 500_000_000,
 }  # fmt: skip
-QUICK = {"reconnect_wait": 0.05, "reconnect_wait_max": 0.5, "reconnect_jitter": 0.0, "max_reconnects": None}
+QUICK = {
+    "reconnect_wait": 0.05,
+    "reconnect_wait_max": 0.5,
+    "reconnect_jitter": 0.0,
+    "max_reconnects": None,
+}
 VERBS = (ACK, ACK, ACK, ACK, NAK, Nak(0.3), IN_PROGRESS, Term())
 #: Which adapter runs on what.
 ADAPTERS = (("asyncio", "asyncio"), ("trio", "trio"), ("anyio", "asyncio"), ("anyio", "trio"))
@@ -131,7 +139,10 @@ class Machines:
         self.remade()
         tape = Tape(self, keep=keep)
         self.connection = Recorder(
-            Options(servers="nats://sim", ping_interval=5.0), entropy=draw.randbytes, now=0.0, tape=tape
+            Options(servers="nats://sim", ping_interval=5.0),
+            entropy=draw.randbytes,
+            now=0.0,
+            tape=tape,
         )
         longest = draw.choice([3, 60, 500, 0])
         self.pair = Pair(
@@ -172,12 +183,16 @@ class Machines:
             {"max_messages": draw.randint(1, 50)}, {"max_bytes": draw.randint(130, 5000)}, {},
         ])  # fmt: skip
         kinds: list[Callable[[], Any]] = [
-            lambda: self.pulled.consume(**bound, expires=draw.choice([1.0, 4.0]), idle_heartbeat=0.5),
+            lambda: self.pulled.consume(
+                **bound, expires=draw.choice([1.0, 4.0]), idle_heartbeat=0.5
+            ),
             lambda: self.pulled.fetch(draw.randint(1, 20), expires=draw.choice([0.5, 2.0, 12.0])),
             lambda: self.pulled.next(timeout=draw.choice([0.5, 3.0])),
             lambda: self.js.subscribe("s.a", idle_heartbeat=0.5, flow_control=True),
             lambda: self.js.subscribe("s.*", stream="S", consumer="P"),
-            lambda: stream.ordered(form=draw.choice([SourceKind.PULL, SourceKind.PUSH]), idle_heartbeat=0.5),
+            lambda: stream.ordered(
+                form=draw.choice([SourceKind.PULL, SourceKind.PUSH]), idle_heartbeat=0.5
+            ),
             lambda: self.js.publish_window(max_pending=draw.randint(1, 30), ack_timeout=3.0),
             lambda: self.js.publish("s.c", b"one more message", msg_id=str(draw.random())),
             stream.info,
@@ -305,12 +320,20 @@ class Adapters:
             with anyio.move_on_after(self.seconds):
                 async with anyio.create_task_group() as tasks:
                     for worker in (
-                        partial(self.read, lambda: pulled.consume(self.draw.randint(1, 50), expires=2.0)),
-                        partial(self.read, lambda: pulled.fetch(self.draw.randint(1, 20), expires=0.7)),
                         partial(
-                            self.read, lambda: js.subscribe("s.a", flow_control=True, idle_heartbeat=0.5)
+                            self.read, lambda: pulled.consume(self.draw.randint(1, 50), expires=2.0)
                         ),
-                        partial(self.read, lambda: stream.ordered(form=self.draw.choice(list(SourceKind)))),
+                        partial(
+                            self.read, lambda: pulled.fetch(self.draw.randint(1, 20), expires=0.7)
+                        ),
+                        partial(
+                            self.read,
+                            lambda: js.subscribe("s.a", flow_control=True, idle_heartbeat=0.5),
+                        ),
+                        partial(
+                            self.read,
+                            lambda: stream.ordered(form=self.draw.choice(list(SourceKind))),
+                        ),
                         partial(self.again, lambda: pulled.next(timeout=0.5)),
                         partial(self.again, lambda: js.publish("s.b", b"one more message")),
                         partial(self.again, stream.info),
@@ -327,7 +350,16 @@ class Adapters:
                 async with feed() as messages:
                     async for message in messages:
                         verb = self.draw.choice(
-                            ["ack", "ack", "ack", "ack", "nak", "term", "in_progress", "ack_confirmed"]
+                            [
+                                "ack",
+                                "ack",
+                                "ack",
+                                "ack",
+                                "nak",
+                                "term",
+                                "in_progress",
+                                "ack_confirmed",
+                            ]
                         )
                         with suppress(JsprotoError):
                             await getattr(message, verb)()
@@ -347,7 +379,9 @@ class Adapters:
         """Publish through one window after the other."""
         while True:
             with suppress(JsprotoError):
-                async with js.publish_window(max_pending=20, ack_timeout=2.0, results=False) as sink:
+                async with js.publish_window(
+                    max_pending=20, ack_timeout=2.0, results=False
+                ) as sink:
                     for _ in range(self.draw.randint(1, 30)):
                         await sink.put(("s.a", self.draw.randbytes(24)))
                     await sink.drain()
@@ -434,7 +468,9 @@ def judged(form: str, seeds: range, folder: Path, *, kept: bool) -> dict[str, ob
         with path.open("rb") as file:
             for line, record in Trace(file).records():
                 for finding in lint.feed(line, record):
-                    told.setdefault(finding.rule, f"seed {seed}, line {finding.line}: {finding.words}")
+                    told.setdefault(
+                        finding.rule, f"seed {seed}, line {finding.line}: {finding.words}"
+                    )
         found += lint.counted
         sessions += 1
         links += len(lint.observer.links)
@@ -470,7 +506,10 @@ def main(arguments: list[str] | None = None) -> int:
     failed = False
     with tempfile.TemporaryDirectory(prefix="jsproto-precision-") as scratch:
         folder = chosen.keep or Path(scratch)
-        for form, seeds in [*((form, chosen.seeds) for form in chosen.forms), ("live", range(chosen.live))]:
+        for form, seeds in [
+            *((form, chosen.seeds) for form in chosen.forms),
+            ("live", range(chosen.live)),
+        ]:
             seen = judged(form, seeds, folder, kept=chosen.keep is not None)
             print(json.dumps(seen), flush=True)
             failed = failed or bool(seen["found"])

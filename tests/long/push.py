@@ -1,8 +1,9 @@
-"""Many messages through one push consumer with flow control, past a reader of every kind, with a witness beside it.
+"""Many messages through one push consumer with flow control, past a reader of every kind, with a
+witness beside it.
 
-    python tests/long/push.py                                    2,000,000 messages of 200 bytes past each reader
-    python tests/long/push.py --readers parked --messages 50000
-    python tests/long/push.py --server-binary PATH               with another nats-server
+    python tests/long/push.py                                    2,000,000 messages of 200 bytes
+    past each reader python tests/long/push.py --readers parked --messages 50000 python
+    tests/long/push.py --server-binary PATH               with another nats-server
 
 Readers:
 
@@ -11,12 +12,13 @@ Readers:
     parked   stands before each message until it is there, and never asks for one that is not
     lossy    as hungry, but every third answer to a question of flow control is lost on purpose
 
-The witness sees what comes in and what goes out beside the machine, and holds it to the rules: every message once and in
-order; every question answered once, and not before the messages ahead of it were taken; what was received and not taken
-stays within the largest window that the server gives; nothing stands still. What is lost on purpose must be repaired.
+The witness sees what comes in and what goes out beside the machine, and holds it to the rules:
+every message once and in order; every question answered once, and not before the messages ahead of
+it were taken; what was received and not taken stays within the largest window that the server
+gives; nothing stands still. What is lost on purpose must be repaired.
 
-Each reader gives one JSON line; the exit code is 1 if a rule was broken. It is a command and not a test because it takes
-minutes; the short form is tested.
+Each reader gives one JSON line; the exit code is 1 if a rule was broken. It is a command and not a
+test because it takes minutes; the short form is tested.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ from jsproto_io import asyncio as adapter  # noqa: E402
 from jsproto_io import blocking  # noqa: E402
 from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 
-#: Bytes that the server lets go unanswered at most: it begins with 2 MiB and doubles with each answer.
+#: Bytes that the server lets go unanswered at most: it begins with 2 MiB and doubles with each
+#: answer.
 WINDOW = 32 * 1024 * 1024
 #: Seconds between heartbeats; a lost answer costs about one.
 HEARTBEAT = 0.2
@@ -52,7 +55,17 @@ REST_EVERY, REST = 10_000, 0.05
 class Witness(PushSubscription[JsMessage]):
     """A subscription that is watched, and some of whose answers are lost."""
 
-    __slots__ = ("answered", "came", "early", "lose_every", "lost", "marks", "most", "taken", "twice")
+    __slots__ = (
+        "answered",
+        "came",
+        "early",
+        "lose_every",
+        "lost",
+        "marks",
+        "most",
+        "taken",
+        "twice",
+    )
 
     def __init__(self, *, lose_every: int = 0) -> None:
         settings = ConsumerConfig(

@@ -1,15 +1,19 @@
-"""Ranges of a replicated stream, read where a replica lags: none is short with the proof of the end, some are without.
+"""Ranges of a replicated stream, read where a replica lags: none is short with the proof of the
+end, some are without.
 
-    python tests/long/ranges.py                     2,000 ranges by both ways, a replica that is 50 ms late
-    python tests/long/ranges.py --reads 50          in short
-    python tests/long/ranges.py --delay 0           as the loopback is: what a cluster does by itself
+    python tests/long/ranges.py                     2,000 ranges by both ways, a replica that is 50
+    ms late python tests/long/ranges.py --reads 50          in short python tests/long/ranges.py
+    --delay 0           as the loopback is: what a cluster does by itself
 
-Three servers, a stream with three replicas, a writer that never stops. What goes to one of the servers over its routes passes a relay that is
-late by ``--delay``. A reader asks the stream's leader where the stream ends, and at once reads up to there from the late server: by direct
-gets, or by a consumer with one replica that lives there or elsewhere. *Proved* is a `RangeReader`; *unproved* is what it replaces: a batch of
-direct gets until nothing is pending, and the messages that a new consumer says to have.
+Three servers, a stream with three replicas, a writer that never stops. What goes to one of the
+servers over its routes passes a relay that is late by ``--delay``. A reader asks the stream's
+leader where the stream ends, and at once reads up to there from the late server: by direct gets, or
+by a consumer with one replica that lives there or elsewhere. *Proved* is a `RangeReader`;
+*unproved* is what it replaces: a batch of direct gets until nothing is pending, and the messages
+that a new consumer says to have.
 
-Gives one JSON line; the exit code is 1 if a proved range was short, or if no unproved one was although the replica was late.
+Gives one JSON line; the exit code is 1 if a proved range was short, or if no unproved one was
+although the replica was late.
 """
 
 from __future__ import annotations
@@ -35,7 +39,8 @@ from jsproto_io.blocking import Client, connect  # noqa: E402
 from tests.ports import free_ports  # noqa: E402
 
 WRITTEN = 200
-#: The stream holds so many, far more than a range: it stands in memory, and is written to for as long as the run takes.
+#: The stream holds so many, far more than a range: it stands in memory, and is written to for as
+#: long as the run takes.
 KEPT = 50_000
 BOUND = 60.0
 
@@ -112,7 +117,8 @@ class Cluster:
         routes = [f'"nats://127.0.0.1:{port}"' for port in (*ports[:2], self.late.port)]
         self.nodes = []
         for number, port in enumerate(ports):
-            # The third is only dialled, so it knows but its own door, which it also tells the others.
+            # The third is only dialled, so it knows but its own door, which it also tells the
+            # others.
             own = f", routes: [{', '.join(routes if number < 2 else routes[2:])}]"
             told = f', advertise: "127.0.0.1:{self.late.port}"' if number == 2 else ""
             config = f"server_name: n{number}\ncluster {{ name: C, listen: 127.0.0.1:{port}{own}{told} }}\n"
@@ -134,7 +140,9 @@ class Cluster:
 
 
 def unproved(nc: Client, lo: int, hi: int, way: ReadMode) -> int:
-    """The last sequence that a reader without proof of the end sees, who stops when nothing is pending."""
+    """The last sequence that a reader without proof of the end sees, who stops when nothing is
+    pending.
+    """
     stream = nc.jetstream().stream("R3")
     if way is ReadMode.DIRECT:
         last = lo - 1
@@ -201,7 +209,9 @@ def run(words: argparse.Namespace) -> dict[str, object]:
                 for number in range(words.reads):
                     for form, read in (("proved", proved), ("unproved", unproved)):
                         way = (ReadMode.DIRECT, ReadMode.CONSUMER)[number % 2]
-                        last = patiently(lambda: stream.info().state.last_seq or nothing(), LookupError)
+                        last = patiently(
+                            lambda: stream.info().state.last_seq or nothing(), LookupError
+                        )
                         lo = max(1, last - 50)
                         reads[form] += 1
                         short[form] += read(late, lo, last + 1, way) < last
@@ -214,7 +224,13 @@ def run(words: argparse.Namespace) -> dict[str, object]:
     if words.delay and not short["unproved"]:
         wrong["unproved"] = "none was short, so nothing is proved here"
     seconds = round(time.monotonic() - begun, 1)
-    return {"reads": reads, "short": short, "delay": words.delay, "seconds": seconds, "wrong": wrong}
+    return {
+        "reads": reads,
+        "short": short,
+        "delay": words.delay,
+        "seconds": seconds,
+        "wrong": wrong,
+    }
 
 
 def nothing() -> int:
@@ -234,7 +250,9 @@ def led_elsewhere(stream) -> str:
 
 def main() -> int:
     """The command."""
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     words.add_argument("--reads", type=int, default=2000)
     words.add_argument("--delay", type=float, default=50.0, metavar="MS")
     words.add_argument("--binary")

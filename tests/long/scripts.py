@@ -1,11 +1,13 @@
-"""Random scripts for a server: API calls, publishes, pulls, acknowledgements and subscriptions, drawn from a seed.
+"""Random scripts for a server: API calls, publishes, pulls, acknowledgements and subscriptions,
+drawn from a seed.
 
-A script is a list of steps over one stream and up to three consumers. It holds no bytes: what a step says to a server
-depends on what that server has said before, since acknowledgements go to subjects with times in them. `said` writes a
-step down for one of the servers that play the script.
+A script is a list of steps over one stream and up to three consumers. It holds no bytes: what a
+step says to a server depends on what that server has said before, since acknowledgements go to
+subjects with times in them. `said` writes a step down for one of the servers that play the script.
 
-What depends on chance in a real server is not drawn: one thing is published at a time, nothing runs out of time, and
-each consumer has an inbox of its own, since between two of them no server promises an order.
+What depends on chance in a real server is not drawn: one thing is published at a time, nothing runs
+out of time, and each consumer has an inbox of its own, since between two of them no server promises
+an order.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ WORDS = (
     *[b"+ACK"] * 6, b"", b"+OK", *[b"-NAK"] * 3, b"+WPI", *[b"+TERM"] * 2, b"+TERM because", b"+NXT", b"+NXT 2",
     b'+NXT {"batch":2,"no_wait":true}', b"hello", b"+ack", b"+ACK ", b"-NAKx", b'-NAK {"delay":60000000000}',
 )  # fmt: skip
-#: Bodies that are no JSON, or no object, or hold what no request has or another type; each of them is an error for some verb.
+#: Bodies that are no JSON, or no object, or hold what no request has or another type; each of them
+#: is an error for some verb.
 ODD_BODIES = (
     b"", b" ", b"x", b"1", b"true", b"null", b"nul", b'"x"', b"[]", b"{", b"{}", b"{ }", b"{}x", b"{,}", b"{a", b'{"a"', b'{"a":', b'{"a":}',
     b'{"a" 1}', b'{"a":1,}', b'{"a":[1 2]}', b'{"a":tru}', b'{"a":01}', b'{"a":1.}', b'{"a":"\\q"}', b'{"a":"\\u12x4"}', b'{"a":"x\n"}',
@@ -70,9 +73,13 @@ class Step:
 
 
 class Script:
-    """Steps drawn from one seed, for a server that knows so much (``version``, its first two numbers)."""
+    """Steps drawn from one seed, for a server that knows so much (``version``, its first two
+    numbers).
+    """
 
-    def __init__(self, seed: int, version: tuple[int, int], length: int = 50, attempt: int = 0) -> None:
+    def __init__(
+        self, seed: int, version: tuple[int, int], length: int = 50, attempt: int = 0
+    ) -> None:
         self.stream = f"S{seed}-{attempt}"
         self.chance = random.Random(seed)
         self.version = version
@@ -84,7 +91,9 @@ class Script:
             (self._update_stream, 1), (self._delete, 1), (self._pause, 1), (self._special, 2), (self._odd, 2),
         ]  # fmt: skip
         while len(self.steps) < length:
-            (make,) = self.chance.choices([each for each, _ in makers], [weight for _, weight in makers])
+            (make,) = self.chance.choices(
+                [each for each, _ in makers], [weight for _, weight in makers]
+            )
             self.steps.append(make())
 
     def api(self, verb: str, body: object = None) -> Step:
@@ -125,7 +134,12 @@ class Script:
         for since, name, likely, values in (
             ((2, 10), "first_seq", 0.05, (5,)),
             ((2, 10), "metadata", 0.05, ({"k": "v"},)),
-            ((2, 10), "subject_transform", 0.05, ({"src": "s.a.*", "dest": "s.moved.{{wildcard(1)}}"},)),
+            (
+                (2, 10),
+                "subject_transform",
+                0.05,
+                ({"src": "s.a.*", "dest": "s.moved.{{wildcard(1)}}"},),
+            ),
             ((2, 11), "allow_msg_ttl", 0.2, (True,)),
             ((2, 12), "allow_msg_counter", 0.05, (True,)),
             ((2, 12), "allow_atomic", 0.2, (True,)),
@@ -152,7 +166,11 @@ class Script:
         config: dict[str, object] = {"durable_name": name}
         config["ack_policy"] = self.any("explicit", "explicit", "explicit", "all", "none")
         for key, likely, values in (
-            ("deliver_policy", 0.3, ("all", "last", "new", "last_per_subject", "by_start_sequence")),
+            (
+                "deliver_policy",
+                0.3,
+                ("all", "last", "new", "last_per_subject", "by_start_sequence"),
+            ),
             ("filter_subject", 0.35, ("s.a", "s.*", "s.b", "s.>", "nowhere")),
             ("max_ack_pending", 0.25, (1, 2, 3)),
             ("max_deliver", 0.2, (1, 2, 5)),
@@ -190,7 +208,10 @@ class Script:
         return config
 
     def _create_consumer(self, name: str) -> Step:
-        request: dict[str, object] = {"stream_name": self.stream, "config": self._consumer_config(name)}
+        request: dict[str, object] = {
+            "stream_name": self.stream,
+            "config": self._consumer_config(name),
+        }
         if self.version >= (2, 10) and self.maybe(0.2):
             request["action"] = self.any("create", "update", "")
         verb = self.any("CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE")
@@ -201,7 +222,9 @@ class Script:
 
     def _pause(self) -> Step:
         name = self.chance.choice(CONSUMERS)
-        body = self.any({"pause_until": "2999-01-01T00:00:00Z"}, {}, {"pause_until": "2001-01-01T00:00:00Z"})
+        body = self.any(
+            {"pause_until": "2999-01-01T00:00:00Z"}, {}, {"pause_until": "2001-01-01T00:00:00Z"}
+        )
         return self.api(f"CONSUMER.PAUSE.{self.stream}.{name}", body)
 
     def _delete(self) -> Step:
@@ -220,14 +243,18 @@ class Script:
         if self.maybe(0.15):
             request["group"] = self.any("g", "g", "h", "")
         if self.maybe(0.05):
-            request.update(self.any({"priority": 3}, {"priority": 12}, {"min_pending": 2}, {"id": "x"}))
+            request.update(
+                self.any({"priority": 3}, {"priority": 12}, {"min_pending": 2}, {"id": "x"})
+            )
         forms = [json.dumps(request).encode()] * 8 + [b"", b"2", b"x", b"{", b'{"batch":"1"}']
         return Step("pull", self.chance.choice(CONSUMERS), self.chance.choice(forms))
 
     def _ack(self) -> Step:
         """``number`` says which of the deliveries, counted from the newest."""
         number = self.chance.choice((0, 0, 0, 1, 1, 2, 3, 8))
-        return Step("ack", self.any("reply", "reply", "reply", ""), self.chance.choice(WORDS), number=number)
+        return Step(
+            "ack", self.any("reply", "reply", "reply", ""), self.chance.choice(WORDS), number=number
+        )
 
     def _listen(self) -> Step:
         """Come to listen on a subject, or go."""
@@ -281,7 +308,9 @@ class Script:
     def _take_out(self) -> Step:
         if self.maybe(0.6):
             return self.api(f"STREAM.MSG.DELETE.{self.stream}", {"seq": self.any(1, 2, 3, 5, 9)})
-        body = self.any(None, {"filter": "s.a"}, {"seq": 3}, {"keep": 1}, {"filter": "s.*", "keep": 1})
+        body = self.any(
+            None, {"filter": "s.a"}, {"seq": 3}, {"keep": 1}, {"filter": "s.*", "keep": 1}
+        )
         return self.api(f"STREAM.PURGE.{self.stream}", body)
 
     # ------------------------------------------------------------------------------------------------ looking
@@ -317,7 +346,9 @@ class Script:
             return self.api(f"STREAM.CREATE.{self.stream}", {**self.config, name: value})
         name, value = self.chance.choice(ODD_CONSUMERS)
         config = {"durable_name": "C1", "ack_policy": "explicit", name: value}
-        return self.api(f"CONSUMER.CREATE.{self.stream}.C1", {"stream_name": self.stream, "config": config})
+        return self.api(
+            f"CONSUMER.CREATE.{self.stream}.C1", {"stream_name": self.stream, "config": config}
+        )
 
     def _special(self) -> Step:
         """What should not be asked."""
@@ -328,7 +359,9 @@ class Script:
                 self.api(f"CONSUMER.INFO.{self.stream}.NOPE"),
                 self.api(f"CONSUMER.CREATE.{self.stream}.C1", {"stream_name": "X", "config": {}}),
                 self.api(f"STREAM.DELETE.{self.stream}", {}),
-                self.api(f"STREAM.INFO.{self.stream}", {"subjects_filter": ">", "deleted_details": True}),
+                self.api(
+                    f"STREAM.INFO.{self.stream}", {"subjects_filter": ">", "deleted_details": True}
+                ),
                 self.api("STREAM.NAMES", {"subject": "s.a"}),
                 self.api(f"STREAM.LEADER.STEPDOWN.{self.stream}"),
                 Step("pull", "NOPE", b"1"),

@@ -1,15 +1,18 @@
-"""A large stream goes into a folder and comes back on another server, every message compared; and again with servers killed in the middle.
+"""A large stream goes into a folder and comes back on another server, every message compared; and
+again with servers killed in the middle.
 
     python tests/long/snapshot.py                                  200 MB
     python tests/long/snapshot.py --megabytes 5
 
-First the server is killed while a backup is being taken: that must be an error, and the folder must be refused. Then the backup is
-taken as a whole, and the other server is killed while it is restored: that must be an error, and what a restarted server holds of the stream
-must be in the way of the next restore. At last it is restored, and each message must be what it was: sequence, subject, headers, payload and
-time, with the holes that deletions left, and the consumer must be where it was.
+First the server is killed while a backup is being taken: that must be an error, and the folder must
+be refused. Then the backup is taken as a whole, and the other server is killed while it is
+restored: that must be an error, and what a restarted server holds of the stream must be in the way
+of the next restore. At last it is restored, and each message must be what it was: sequence,
+subject, headers, payload and time, with the holes that deletions left, and the consumer must be
+where it was.
 
-Gives one JSON line; the exit code is 1 if a rule was broken. It is a command and not a test because it takes minutes; the short form is
-tested.
+Gives one JSON line; the exit code is 1 if a rule was broken. It is a command and not a test because
+it takes minutes; the short form is tested.
 """
 
 from __future__ import annotations
@@ -53,7 +56,9 @@ def fill(nc: Client, messages: int) -> StreamInfo:
 
 def work(nc: Client) -> None:
     """A consumer that has come some way; a server that is killed may forget where it was."""
-    consumer = nc.jetstream().stream(NAME).create_consumer(durable_name="WORK", ack_policy="explicit")
+    consumer = (
+        nc.jetstream().stream(NAME).create_consumer(durable_name="WORK", ack_policy="explicit")
+    )
     for _ in range(10):
         consumer.next().ack_confirmed()
 
@@ -94,7 +99,9 @@ def backup_cut_short(server: NatsServer, folder: Path) -> str:
 
 
 def restore_cut_short(server: NatsServer, folder: Path) -> tuple[str, int]:
-    """Restore onto a server that is killed; what is wrong about it, and how many messages were left behind."""
+    """Restore onto a server that is killed; what is wrong about it, and how many messages were left
+    behind.
+    """
     killer = Killer(server, "restore")
     try:
         with connect(server.url, max_reconnects=0) as nc:
@@ -196,7 +203,9 @@ def run(megabytes: int) -> dict[str, object]:
 
 
 def main() -> int:
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     words.add_argument("--megabytes", type=int, default=200, help="payload of the stream (200)")
     told = run(words.parse_args().megabytes)
     print(json.dumps(told))

@@ -1,12 +1,16 @@
-"""A Spark driver of its own, to be killed: one streaming query from a stream into Parquet files, to its end.
+"""A Spark driver of its own, to be killed: one streaming query from a stream into Parquet files, to
+its end.
 
-    python tests/long/spark_driver.py '{"hook": ..., "out": ..., "checkpoint": ..., "options": {...}, "conf": {...}}'
+    python tests/long/spark_driver.py '{"hook": ..., "out": ..., "checkpoint": ..., "options":
+    {...}, "conf": {...}}'
 
-The hook is a folder. The first task of batch n that has read something writes ``planned-<n>`` there: the end of the batch is logged then,
-and nothing of it is committed. While there is a file ``hold-<n>`` the task waits, so that whoever wrote it can kill this process for sure in
-that very state. A file ``die-<k>`` is taken by the first task that sees it, which kills its own process.
+The hook is a folder. The first task of batch n that has read something writes ``planned-<n>``
+there: the end of the batch is logged then, and nothing of it is committed. While there is a file
+``hold-<n>`` the task waits, so that whoever wrote it can kill this process for sure in that very
+state. A file ``die-<k>`` is taken by the first task that sees it, which kills its own process.
 
-At the end it gives one JSON line: how many rows the files hold, how many different sequences, and their sum.
+At the end it gives one JSON line: how many rows the files hold, how many different sequences, and
+their sum.
 """
 
 from __future__ import annotations
@@ -50,7 +54,9 @@ def hooked(folder: str):
 
 def main(words: dict[str, dict[str, str]]) -> None:
     """Run the query to its end."""
-    builder = SparkSession.builder.master(str(words.get("master", "local[2,4]"))).appName("to be killed")
+    builder = SparkSession.builder.master(str(words.get("master", "local[2,4]"))).appName(
+        "to be killed"
+    )
     for name, value in words.get("conf", {}).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

@@ -1,14 +1,17 @@
-"""A million messages through a streaming query into Parquet, while driver, workers and server are killed: each row once.
+"""A million messages through a streaming query into Parquet, while driver, workers and server are
+killed: each row once.
 
-    python tests/long/spark_exactly_once.py            1,000,000 messages, 6 kills of the driver, 2 of a worker, 1 of the server
-    python tests/long/spark_exactly_once.py --messages 20000 --batch 5000 --planned 1 --random 0 --workers 1
+    python tests/long/spark_exactly_once.py            1,000,000 messages, 6 kills of the driver, 2
+    of a worker, 1 of the server python tests/long/spark_exactly_once.py --messages 20000 --batch
+    5000 --planned 1 --random 0 --workers 1
 
-The driver's whole process group is killed (SIGKILL): ``--planned`` times while a batch is written ahead and not committed, which is seen in the
-checkpoint before the kill, and ``--random`` times at some moment. Then the same command line goes on from the checkpoint. A worker is
-killed by itself in mid-read; the server is killed in mid-read and started again while the task waits.
+The driver's whole process group is killed (SIGKILL): ``--planned`` times while a batch is written
+ahead and not committed, which is seen in the checkpoint before the kill, and ``--random`` times at
+some moment. Then the same command line goes on from the checkpoint. A worker is killed by itself in
+mid-read; the server is killed in mid-read and started again while the task waits.
 
-At the end the files must hold as many rows as different sequences as messages, and the right sum. Gives one JSON line; the exit
-code is 1 if a rule was broken.
+At the end the files must hold as many rows as different sequences as messages, and the right sum.
+Gives one JSON line; the exit code is 1 if a rule was broken.
 """
 
 from __future__ import annotations
@@ -58,7 +61,11 @@ class Run:
             "maxMessagesPerTrigger": str(batch),
             "minPartitions": "2",
         }
-        conf = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.sql.shuffle.partitions": "2"}
+        conf = {
+            "spark.ui.enabled": "false",
+            "spark.log.level": "OFF",
+            "spark.sql.shuffle.partitions": "2",
+        }
         words = {"hook": self.hook, "out": folder / "out", "checkpoint": self.checkpoint}
         self.words = json.dumps(
             {**{name: str(path) for name, path in words.items()}, "options": options, "conf": conf}
@@ -90,7 +97,11 @@ class Run:
     def seen(self, folder: str) -> set[int]:
         """Numbers of the batches that the checkpoint has in one of its logs."""
         path = self.checkpoint / folder
-        return {int(each.name) for each in path.iterdir() if each.name.isdigit()} if path.is_dir() else set()
+        return (
+            {int(each.name) for each in path.iterdir() if each.name.isdigit()}
+            if path.is_dir()
+            else set()
+        )
 
     def uncommitted(self) -> set[int]:
         """Batches that are planned, and being read, and not committed."""
@@ -117,7 +128,10 @@ def run(words: argparse.Namespace, folder: Path) -> dict[str, object]:
             held = max(query.seen("commits"), default=-1) + chance.randint(1, 2)
             (query.hook / f"hold-{held}").touch()
             query.start()
-            until(lambda held=held: held in query.uncommitted() or query.ended(), "a batch that is held")
+            until(
+                lambda held=held: held in query.uncommitted() or query.ended(),
+                "a batch that is held",
+            )
             planned += held in query.uncommitted()
             query.kill()
             (query.hook / f"hold-{held}").unlink()
@@ -125,7 +139,10 @@ def run(words: argparse.Namespace, folder: Path) -> dict[str, object]:
         for _ in range(words.random):
             before = len(query.seen("offsets"))
             query.start()
-            until(lambda before=before: len(query.seen("offsets")) > before or query.ended(), "a batch")
+            until(
+                lambda before=before: len(query.seen("offsets")) > before or query.ended(),
+                "a batch",
+            )
             time.sleep(chance.uniform(0.0, 1.5))
             at_random += not query.ended()
             query.kill()
@@ -135,7 +152,9 @@ def run(words: argparse.Namespace, folder: Path) -> dict[str, object]:
         query.start()
         for number in range(words.restarts):
             until(
-                lambda goal=commits + 1 + number: len(query.seen("commits")) >= goal or query.ended(),
+                lambda goal=commits + 1 + number: (
+                    len(query.seen("commits")) >= goal or query.ended()
+                ),
                 "a commit",
             )
             server.kill()
@@ -169,7 +188,9 @@ def run(words: argparse.Namespace, folder: Path) -> dict[str, object]:
 
 def main() -> int:
     """The command."""
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     words.add_argument("--messages", type=int, default=1_000_000)
     words.add_argument("--batch", type=int, default=40_000)
     words.add_argument("--planned", type=int, default=3)

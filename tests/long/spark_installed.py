@@ -1,14 +1,19 @@
-"""The source far away from its repository: on an installed wheel, by value, and on py-files, each on a cluster of processes.
+"""The source far away from its repository: on an installed wheel, by value, and on py-files, each
+on a cluster of processes.
 
     python tests/long/spark_installed.py                     all forms
     python tests/long/spark_installed.py --forms wheel       the one that users have
 
-Each form runs a driver in a folder of its own, that holds nothing of jsproto, on ``local-cluster[2,1,1024]``: executors are processes of their own.
+Each form runs a driver in a folder of its own, that holds nothing of jsproto, on
+``local-cluster[2,1,1024]``: executors are processes of their own.
 
-- *wheel*: the wheel of this tree is installed into a folder on PYTHONPATH; the format is found by its name; batch, stream and sink run.
-- *by-value*: the driver alone can import the wheel, no other process can, of those beside the driver neither; `pyspark_jsproto.carry` does the rest.
-- *py-files*: everything is in one zip given to ``addPyFile``. Batch works; the streaming source cannot import it, which is a fault of Spark
-  4.2 and 4.3 (SPARK.md 4.6); with `carry` it works too. This form fails when the fault is repaired: then the documentation must change.
+- *wheel*: the wheel of this tree is installed into a folder on PYTHONPATH; the format is found by
+  its name; batch, stream and sink run.
+- *by-value*: the driver alone can import the wheel, no other process can, of those beside the
+  driver neither; `pyspark_jsproto.carry` does the rest.
+- *py-files*: everything is in one zip given to ``addPyFile``. Batch works; the streaming source
+  cannot import it, which is a fault of Spark 4.2 and 4.3 (SPARK.md 4.6); with `carry` it works too.
+  This form fails when the fault is repaired: then the documentation must change.
 
 Gives one JSON line for each form; the exit code is 1 if one does not behave as said here.
 """
@@ -107,9 +112,19 @@ spark.stop()
 
 def run(*command: str | Path, cwd: Path, **environ: str) -> str:
     """Its output; what it says otherwise if it fails."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("COVERAGE_", "PYTHON"))}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("COVERAGE_", "PYTHON"))
+    }
     done = subprocess.run(
-        command, cwd=cwd, env={**kept, **environ}, capture_output=True, text=True, check=False, timeout=600
+        command,
+        cwd=cwd,
+        env={**kept, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
     )
     if done.returncode:
         raise RuntimeError(
@@ -139,12 +154,16 @@ def material(form: str, folder: Path) -> Path:
         return site
     copies = folder / "copies"
     for package, root in PACKAGES.items():
-        shutil.copytree(root / package, copies / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            root / package, copies / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
     return Path(shutil.make_archive(str(folder / "everything"), "zip", copies))
 
 
 def without_ours(folder: Path) -> Path:
-    """An interpreter path that has the libraries and nothing of jsproto: the environment's packages, linked one by one."""
+    """An interpreter path that has the libraries and nothing of jsproto: the environment's
+    packages, linked one by one.
+    """
     site = folder / "libraries"
     site.mkdir()
     for place in map(Path, sys.path):
@@ -169,7 +188,9 @@ def told(form: str, url: str, folder: Path) -> dict[str, object]:
     script.write_text(DRIVER, encoding="utf-8")
     path = [str(without_ours(folder)), *([str(given)] if form == "wheel" else [])]
     # Neither -I nor the editable install: only what stands on this path can be imported.
-    bare = shutil.which("python3", path=str(Path(sys.executable).resolve().parent)) or sys.executable
+    bare = (
+        shutil.which("python3", path=str(Path(sys.executable).resolve().parent)) or sys.executable
+    )
     said = run(
         bare,
         script,
@@ -206,7 +227,9 @@ def main() -> int:
     from jsproto_io._testing.nats_server import NatsServer  # noqa: PLC0415 - only here, the drivers have none of it
     from jsproto_io.blocking import connect  # noqa: PLC0415 - the same
 
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     words.add_argument("--forms", nargs="+", choices=sorted(EXPECTED), default=list(EXPECTED))
     forms = words.parse_args().forms
     good = True

@@ -1,22 +1,28 @@
-"""Reading and writing a million messages on Spark beside nats-py on the same stream in the same run, as ratios.
+"""Reading and writing a million messages on Spark beside nats-py on the same stream in the same
+run, as ratios.
 
-    python tests/long/spark_speed.py                                 1,000,000 messages of 128 B with two headers, medians of 3
-    python tests/long/spark_speed.py --messages 20000 --rounds 1     whether it runs
-    python tests/long/spark_speed.py --parts blocking writer         two of the comparisons: blocking, spark, arrow, writer
+    python tests/long/spark_speed.py                                 1,000,000 messages of 128 B
+    with two headers, medians of 3 python tests/long/spark_speed.py --messages 20000 --rounds 1
+    whether it runs python tests/long/spark_speed.py --parts blocking writer         two of the
+    comparisons: blocking, spark, arrow, writer
 
-Forms: plain nats-py by fetch of 1000 and by ordered consumer (headers and metadata read); the blocking adapter, one range, headers and
-metadata read; Spark into the noop sink with one and two partitions, all default columns; the plain reader beside it, who gives Spark a
-tuple for each message, headers as a dict and times as datetime; Spark writing with ids, and nats-py publishing asynchronously with
-the same ids. All readers and the server share the machine.
+Forms: plain nats-py by fetch of 1000 and by ordered consumer (headers and metadata read); the
+blocking adapter, one range, headers and metadata read; Spark into the noop sink with one and two
+partitions, all default columns; the plain reader beside it, who gives Spark a tuple for each
+message, headers as a dict and times as datetime; Spark writing with ids, and nats-py publishing
+asynchronously with the same ids. All readers and the server share the machine.
 
-What Arrow gains over tuples is said twice. *In hand*: both are given the same frames again and again, without a server, which is the way
-from a message to Spark alone, of which five times is demanded. *End to end*: both read the stream, and what that costs is the same
-for both. Both are ratios of CPU seconds of Spark and its workers for one partition.
+What Arrow gains over tuples is said twice. *In hand*: both are given the same frames again and
+again, without a server, which is the way from a message to Spark alone, of which five times is
+demanded. *End to end*: both read the stream, and what that costs is the same for both. Both are
+ratios of CPU seconds of Spark and its workers for one partition.
 
-A session of Spark and its first jobs, which compile and start workers, are outside the timed part, as are the start of an interpreter
-and the connection of the forms without Spark; planning, creating consumers and ending are inside.
+A session of Spark and its first jobs, which compile and start workers, are outside the timed part,
+as are the start of an interpreter and the connection of the forms without Spark; planning, creating
+consumers and ending are inside.
 
-Gives one JSON line for each form, and last the ratios and whether each that is demanded holds; the exit code is 1 if one does not.
+Gives one JSON line for each form, and last the ratios and whether each that is demanded holds; the
+exit code is 1 if one does not.
 """
 
 from __future__ import annotations
@@ -95,7 +101,9 @@ async def natspy(url: str, how: str, messages: int) -> float:
         pull = await js.pull_subscribe("speed.>", stream="SPEED", config=config)
         while got < messages:
             for message in await pull.fetch(min(1000, messages - got), timeout=10):
-                total += message.metadata.sequence.stream and len(message.headers) + len(message.data)
+                total += message.metadata.sequence.stream and len(message.headers) + len(
+                    message.data
+                )
                 got += 1
     elif how == "nats-py ordered":
         subscription = await js.subscribe("speed.>", stream="SPEED", ordered_consumer=True)
@@ -107,7 +115,9 @@ async def natspy(url: str, how: str, messages: int) -> float:
     else:
         payload = b"x" * SIZE
         for number in range(messages):
-            await js.publish_async("sink.a", payload, headers={"Nats-Msg-Id": f"n-{os.getpid()}-{number}"})
+            await js.publish_async(
+                "sink.a", payload, headers={"Nats-Msg-Id": f"n-{os.getpid()}-{number}"}
+            )
         await js.publish_async_completed()
     took = time.perf_counter() - begun
     await nc.close()
@@ -188,7 +198,9 @@ def is_java(pid: int) -> bool:
 
 
 def beside(spark) -> None:
-    """Register the readers that ours is compared with: tuples from the stream, and both forms with frames in hand."""
+    """Register the readers that ours is compared with: tuples from the stream, and both forms with
+    frames in hand.
+    """
     from datetime import UTC, datetime, timedelta  # noqa: PLC0415
 
     from jsproto.jetstream.range_read.rows import DeliveredRows  # noqa: PLC0415
@@ -256,7 +268,9 @@ def beside(spark) -> None:
         registered(form, kind)
 
 
-def reads(spark, url: str, partitions: int, form: str = "jetstream", end: int | None = None) -> float:
+def reads(
+    spark, url: str, partitions: int, form: str = "jetstream", end: int | None = None
+) -> float:
     """Seconds for all default columns into the noop sink."""
     given = {"servers": url, "stream": "SPEED", "minPartitions": str(partitions)}
     given |= {} if end is None else {"endingOffsets": str(end)}
@@ -283,7 +297,9 @@ def writes(spark, url: str, messages: int, mark: str) -> float:
 def measured(
     url: str, messages: int, rounds: int, parts: list[str]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """For each form of these parts messages a second, and microseconds of CPU for a message: medians."""
+    """For each form of these parts messages a second, and microseconds of CPU for a message:
+    medians.
+    """
     spark = session()
     beside(spark)
     wanted = {name for part in parts for name in PARTS[part][1]}
@@ -309,7 +325,9 @@ def measured(
         writes(spark, url, 1000, "first-")
     seconds: dict[str, list[float]] = {name: [] for name in forms}
     spent: dict[str, list[float]] = {name: [] for name in forms}
-    for number in range(rounds):  # one after the other in each round, so that a busy minute hits all of them
+    for number in range(
+        rounds
+    ):  # one after the other in each round, so that a busy minute hits all of them
         for name, (_, form) in forms.items():
             before = cpu()
             took = form(number)
@@ -318,7 +336,9 @@ def measured(
             spent[name].append(round(used, 2))
     spark.stop()
     rates = {name: count / statistics.median(seconds[name]) for name, (count, _) in forms.items()}
-    costs = {name: statistics.median(spent[name]) / count * 1e6 for name, (count, _) in forms.items()}
+    costs = {
+        name: statistics.median(spent[name]) / count * 1e6 for name, (count, _) in forms.items()
+    }
     for name, (count, _) in forms.items():
         took = [round(each, 2) for each in seconds[name]]
         told = {"form": name, "messages": count, "a second": round(rates[name]), "seconds": took}
@@ -329,7 +349,9 @@ def measured(
 
 def main() -> int:
     """The command."""
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     words.add_argument("--messages", type=int, default=1_000_000)
     words.add_argument("--rounds", type=int, default=3)
     words.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="comparisons")
@@ -362,7 +384,9 @@ def main() -> int:
             "writer": round(written),
             "nats-py publishes": round(others),
             "writer / nats-py publishes": round(written / others, 2),
-            "nats-py publishes / writer in CPU": round(costs["nats-py publishes"] / costs["spark writes"], 2),
+            "nats-py publishes / writer in CPU": round(
+                costs["nats-py publishes"] / costs["spark writes"], 2
+            ),
         }
     told["holds"] = holds
     print(json.dumps(told))

@@ -1,10 +1,12 @@
-"""The tests of the Spark source on several versions of Spark: 4.2 and 4.3 all of them, 4.1 what batches need.
+"""The tests of the Spark source on several versions of Spark: 4.2 and 4.3 all of them, 4.1 what
+batches need.
 
     python tests/long/spark_versions.py                             4.3.0, 4.2.0 and 4.1.4
     python tests/long/spark_versions.py --versions 4.2.0 --folder ~/sparks
 
-Each version is installed into a folder of its own (450 MB to fetch, kept with ``--folder``) that stands first on PYTHONPATH; everything else is
-this environment's. Gives one JSON line for each; the exit code is 1 if a test failed.
+Each version is installed into a folder of its own (450 MB to fetch, kept with ``--folder``) that
+stands first on PYTHONPATH; everything else is this environment's. Gives one JSON line for each; the
+exit code is 1 if a test failed.
 """
 
 from __future__ import annotations
@@ -52,7 +54,10 @@ def tested(version: str, place: Path) -> dict[str, object]:
         for path in sorted((ROOT / "tests" / "spark").glob("test_*.py"))
         if "corpus" not in path.name and not (old and path.name in STREAMS)
     ]
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (place, ROOT, ROOT / "adapters")))}
+    environ = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, (place, ROOT, ROOT / "adapters"))),
+    }
     environ.pop("SPARK_HOME", None)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *QUIET, *files],
@@ -64,7 +69,8 @@ def tested(version: str, place: Path) -> dict[str, object]:
         timeout=3600,
     )
     counts = {
-        word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", done.stdout)
+        word: int(number)
+        for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", done.stdout)
     }
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
     return {"version": version, **counts, "exit": done.returncode, "wrong": failed}
@@ -72,7 +78,9 @@ def tested(version: str, place: Path) -> dict[str, object]:
 
 def main() -> int:
     """The command."""
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     words.add_argument("--versions", nargs="+", default=["4.3.0", "4.2.0", "4.1.4"])
     words.add_argument("--folder", type=Path, help="where they are kept")
     given = words.parse_args()

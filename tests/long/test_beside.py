@@ -15,7 +15,11 @@ def delivery(pending, payload=b"x"):
 
 
 def answer(pending, **more):
-    return ("MSG rq.4 rq", b"", {"name": "C1", "num_pending": pending, "num_ack_pending": 1, **more})
+    return (
+        "MSG rq.4 rq",
+        b"",
+        {"name": "C1", "num_pending": pending, "num_ack_pending": 1, **more},
+    )
 
 
 def excused(model, real, what=PULL, channel="in.C1"):
@@ -43,7 +47,9 @@ def test_the_terminations_of_what_was_deleted_have_no_order_among_each_other_and
     assert not excused([one], [one, two], INFO, channel)
     assert not excused([terminated(1, "because")], [], INFO, channel)
     assert not excused([one, two], [two, one], INFO, "ADVISORY.CONSUMER.MSG_NAKED.C1")
-    assert excused([answer(1, ack_floor={"stream_seq": 5})], [answer(1, ack_floor={"stream_seq": 7})], INFO)
+    assert excused(
+        [answer(1, ack_floor={"stream_seq": 5})], [answer(1, ack_floor={"stream_seq": 7})], INFO
+    )
     assert not excused(
         [answer(1, ack_floor={"stream_seq": 5})],
         [answer(1, ack_floor={"stream_seq": 7}, num_waiting=1)],
@@ -73,7 +79,10 @@ def test_the_last_words_of_a_deleted_stream_may_be_lost_and_only_those():
         pytest.param([delivery(0)], [*TOLD, delivery(0)], PULL, id="told, and given"),
         pytest.param([answer(3)], [answer(2, num_waiting=1)], INFO, id="another number beside it"),
         pytest.param(
-            [answer(3, num_redelivered=1)], [answer(3, num_redelivered=0)], INFO, id="not this number"
+            [answer(3, num_redelivered=1)],
+            [answer(3, num_redelivered=0)],
+            INFO,
+            id="not this number",
         ),
     ],
 )

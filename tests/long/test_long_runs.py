@@ -58,13 +58,18 @@ def test_cycles_of_reconnect_fetch_and_timeout_leave_nothing_behind():
         0,
         [("memory", 500, {}), ("live", 20, {})],
     )
-    assert all(each["ends"] == {"EXPIRED": each["cycles"], "NO_MESSAGES": each["cycles"]} for each in told)
+    assert all(
+        each["ends"] == {"EXPIRED": each["cycles"], "NO_MESSAGES": each["cycles"]} for each in told
+    )
 
 
 def test_every_publish_through_a_window_ends_once_and_each_id_is_stored_once_while_the_server_is_killed():
     code, told = long_run("window.py", "--messages", "6000", "--plain", "3000", "--kills", "2")
 
-    assert (code, [(each["form"], each["wrong"]) for each in told]) == (0, [("resend", {}), ("plain", {})])
+    assert (code, [(each["form"], each["wrong"]) for each in told]) == (
+        0,
+        [("resend", {}), ("plain", {})],
+    )
     assert told[0]["stored"] == 6000
     assert told[1]["ends"]["ACKED"] <= told[1]["stored"] <= 3000
 
@@ -89,7 +94,10 @@ def test_a_stream_comes_back_as_it_was_though_servers_are_killed_while_it_is_sav
 def test_a_long_trace_is_judged_whole_in_bounded_memory():
     code, told = long_run("lint.py", "--records", "120000")
 
-    assert (code, [(each["form"], each["found"]) for each in told]) == (0, [("trace", {}), ("raw", {})])
+    assert (code, [(each["form"], each["found"]) for each in told]) == (
+        0,
+        [("trace", {}), ("raw", {})],
+    )
     assert all(each["records"] >= 120000 for each in told)
 
 
@@ -136,7 +144,9 @@ def test_a_difference_is_told_and_the_exit_code_is_1():
 
 
 def test_a_fault_of_the_model_that_looks_like_an_order_of_the_server_is_told(monkeypatch, capsys):
-    """What is ahead is counted too high by the model: a real server that counts too low for a moment looks the same."""
+    """What is ahead is counted too high by the model: a real server that counts too low for a
+    moment looks the same.
+    """
     right = Cursor.pending.fget
     monkeypatch.setattr(Cursor, "pending", property(lambda self: right(self) + 1))
 
@@ -152,12 +162,16 @@ def test_every_deliberate_fault_can_still_be_made_and_one_is_found():
     code, (told,) = long_run("mutants.py", "--check")
     assert (code, told["wrong"]) == (0, [])
     assert told["faults"] >= 30
-    code, (found, total) = long_run("mutants.py", "--only", "silence is never an alarm", "--minutes", "1")
+    code, (found, total) = long_run(
+        "mutants.py", "--only", "silence is never an alarm", "--minutes", "1"
+    )
 
     assert (code, found["found"], total) == (0, True, {"faults": 1, "found": 1})
 
 
 def test_a_deliberate_fault_that_is_not_found_in_time_is_told():
-    code, (missed, total) = long_run("mutants.py", "--only", "silence is never", "--minutes", "0.005")
+    code, (missed, total) = long_run(
+        "mutants.py", "--only", "silence is never", "--minutes", "0.005"
+    )
 
     assert (code, missed["found"], total) == (1, False, {"faults": 1, "found": 0})

@@ -1,6 +1,7 @@
 """A week in simulated worlds, a day and a half of storms for each way to read.
 
-No coverage is taken there: it would treble the time, and short worlds in `tests/testing/simulation` go the same ways.
+No coverage is taken there: it would treble the time, and short worlds in `tests/testing/simulation`
+go the same ways.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ WORLDS = 8
 
 def simulated(*words: str) -> tuple[int, dict[str, object]]:
     """The exit code and the sum of a run."""
-    uncovered = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    uncovered = {
+        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
+    }
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, "simulate", "--json", *words],
         env={**uncovered, "PYTHONPATH": f"{ROOT}:{ROOT / 'adapters'}"},
@@ -39,7 +42,9 @@ def simulated(*words: str) -> tuple[int, dict[str, object]]:
 
 
 def calm_seeds(work: str) -> list[int]:
-    """Worlds with little traffic: faults are what this is about, and messages are what takes the time."""
+    """Worlds with little traffic: faults are what this is about, and messages are what takes the
+    time.
+    """
     calm = (seed for seed in count() if drawn(seed, HOURS / WORLDS, (work,)).rate < 0.05)
     return list(islice(calm, WORLDS))
 
@@ -48,7 +53,16 @@ def calm_seeds(work: str) -> list[int]:
 @pytest.mark.parametrize("work", ["consume", "fetch", "next", "push", "ordered"])
 def test_the_rules_hold_for_a_fifth_of_a_week(work, tmp_path):
     seeds = ",".join(map(str, calm_seeds(work)))
-    words = ("--works", work, "--seeds", seeds, "--hours", str(HOURS / WORLDS), "--failures", str(tmp_path))
+    words = (
+        "--works",
+        work,
+        "--seeds",
+        seeds,
+        "--hours",
+        str(HOURS / WORLDS),
+        "--failures",
+        str(tmp_path),
+    )
     code, total = simulated(*words)
 
     assert (code, total["failures"]) == (0, [])

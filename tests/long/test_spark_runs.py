@@ -43,7 +43,18 @@ def told(path: Path, *words: str) -> tuple[int, list[str]]:
 
 
 def test_each_row_comes_once_though_driver_worker_and_server_are_killed():
-    words = ("--messages", "20000", "--batch", "5000", "--planned", "1", "--random", "0", "--workers", "1")
+    words = (
+        "--messages",
+        "20000",
+        "--batch",
+        "5000",
+        "--planned",
+        "1",
+        "--random",
+        "0",
+        "--workers",
+        "1",
+    )
     code, lines = told(HERE / "spark_exactly_once.py", *words)
     said = json.loads(lines[-1])
 

@@ -1,15 +1,18 @@
-"""A million publishes through a window to a stream that syncs each write, while the server is killed and started again.
+"""A million publishes through a window to a stream that syncs each write, while the server is
+killed and started again.
 
-    python tests/long/window.py                                    1,000,000 messages, 5 kills, sent again; then 200,000 that are not
-    python tests/long/window.py --messages 20000 --plain 5000 --kills 2
+    python tests/long/window.py                                    1,000,000 messages, 5 kills, sent
+    again; then 200,000 that are not python tests/long/window.py --messages 20000 --plain 5000
+    --kills 2
 
-Twice: with an id on each message and ``resend``, where the window sends again what a lost link left in doubt; and without both.
-Each publish must end exactly once, as acknowledged, refused or unknown. In the first form whatever ended otherwise than
-acknowledged is published again with its id, and in the end the stream must hold each id exactly once; in the second no
-message that was acknowledged may be missing, and nothing may be there that was not published.
+Twice: with an id on each message and ``resend``, where the window sends again what a lost link left
+in doubt; and without both. Each publish must end exactly once, as acknowledged, refused or unknown.
+In the first form whatever ended otherwise than acknowledged is published again with its id, and in
+the end the stream must hold each id exactly once; in the second no message that was acknowledged
+may be missing, and nothing may be there that was not published.
 
-The store is in memory (`/dev/shm`) where there is such a place, since it is synced for each write. Gives one JSON line for each
-form; the exit code is 1 if a rule was broken.
+The store is in memory (`/dev/shm`) where there is such a place, since it is synced for each write.
+Gives one JSON line for each form; the exit code is 1 if a rule was broken.
 """
 
 from __future__ import annotations
@@ -30,9 +33,15 @@ from jsproto.jetstream.publish.window import Outcome, PublishResult  # noqa: E40
 from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.blocking import Client, connect  # noqa: E402
 
-QUICK = {"reconnect_wait": 0.05, "reconnect_wait_max": 0.5, "reconnect_jitter": 0.0, "max_reconnects": None}
+QUICK = {
+    "reconnect_wait": 0.05,
+    "reconnect_wait_max": 0.5,
+    "reconnect_jitter": 0.0,
+    "max_reconnects": None,
+}
 CONFIG = "jetstream { sync_interval: always }"
-#: A stream that is just being found again is answered for by nobody; an outage must be shorter than the duplicate window.
+#: A stream that is just being found again is answered for by nobody; an outage must be shorter than
+#: the duplicate window.
 PATIENT = {"ack_timeout": 60.0, "retries": 1000, "retry_wait": 0.1}
 UNKNOWN = {Outcome.TIMED_OUT, Outcome.DISCONNECTED, Outcome.CLOSED}
 PAYLOAD = b"x" * 64
@@ -46,7 +55,9 @@ def message(number: int) -> tuple[str, bytes, Headers]:
 def publish(
     nc: Client, server: NatsServer, numbers: list[int], kills: int, *, resend: bool
 ) -> list[PublishResult]:
-    """All of them through one window, with the kills evenly in between; the results in the order of their messages."""
+    """All of them through one window, with the kills evenly in between; the results in the order of
+    their messages.
+    """
     results: list[PublishResult] = []
     window = nc.jetstream().publish_window(
         max_pending=2_000, max_results=len(numbers) + 1, resend=resend, **PATIENT
@@ -64,10 +75,15 @@ def publish(
     return sorted(results, key=lambda each: each.number)
 
 
-def run(folder: str, messages: int, kills: int, binary: str | None, *, resend: bool) -> dict[str, object]:
+def run(
+    folder: str, messages: int, kills: int, binary: str | None, *, resend: bool
+) -> dict[str, object]:
     """One form."""
     begun = time.monotonic()
-    with NatsServer(binary, config=CONFIG, store=folder) as server, connect(server.url, **QUICK) as nc:
+    with (
+        NatsServer(binary, config=CONFIG, store=folder) as server,
+        connect(server.url, **QUICK) as nc,
+    ):
         stream = nc.jetstream().create_stream(name="LONG", subjects=["long.*"], storage="file")
         numbers = list(range(messages))
         results = publish(nc, server, numbers, kills, resend=resend)
@@ -76,7 +92,9 @@ def run(folder: str, messages: int, kills: int, binary: str | None, *, resend: b
         ended_once = [each.number for each in results] == list(range(1, messages + 1))
         again = 0
         while resend and (
-            left := [numbers[each.number - 1] for each in results if each.outcome is not Outcome.ACKED]
+            left := [
+                numbers[each.number - 1] for each in results if each.outcome is not Outcome.ACKED
+            ]
         ):
             again += len(left)
             numbers = left
@@ -84,7 +102,9 @@ def run(folder: str, messages: int, kills: int, binary: str | None, *, resend: b
         stored: Counter[int] = Counter()
         with stream.read(max_messages=5_000) as kept:
             for each in kept:
-                stored[int(each.headers["Nats-Msg-Id"] if resend and each.headers else each.payload)] += 1
+                stored[
+                    int(each.headers["Nats-Msg-Id"] if resend and each.headers else each.payload)
+                ] += 1
         acked = (
             range(messages)
             if resend
@@ -96,7 +116,9 @@ def run(folder: str, messages: int, kills: int, binary: str | None, *, resend: b
             "stored and never published": sum(not 0 <= number < messages for number in stored),
             "stored twice": sum(count > 1 for count in stored.values()),
             "certain and neither": sum(
-                ends[each.name] for each in Outcome if each is not Outcome.ACKED and each not in UNKNOWN
+                ends[each.name]
+                for each in Outcome
+                if each is not Outcome.ACKED and each not in UNKNOWN
             ),
         }
         return {

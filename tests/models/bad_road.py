@@ -1,7 +1,9 @@
-"""One connection to the model server over a bad road, for machines that pull from one consumer: what happens to all of them alike.
+"""One connection to the model server over a bad road, for machines that pull from one consumer:
+what happens to all of them alike.
 
-The server restarts, the client's clock leaps, messages are published from the side; how late statuses come and whether frames change
-places is the machine's own to say, by its ``line``. The truth is the server's: what it has stored must be acknowledged in the end.
+The server restarts, the client's clock leaps, messages are published from the side; how late
+statuses come and whether frames change places is the machine's own to say, by its ``line``. The
+truth is the server's: what it has stored must be acknowledged in the end.
 """
 
 from __future__ import annotations
@@ -35,8 +37,12 @@ class BadRoad(RuleBasedStateMachine):
         self.server = SimServer(version=version, seed=seed)
         self.server.request("STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"]}, 0.0)
         config = {"durable_name": "C", "ack_policy": "explicit", "ack_wait": int(ACK_WAIT * 1e9)}
-        self.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
-        self.connection = Connection(Options(servers="nats://sim"), entropy=Random(seed).randbytes, now=0.0)
+        self.server.request(
+            "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0
+        )
+        self.connection = Connection(
+            Options(servers="nats://sim"), entropy=Random(seed).randbytes, now=0.0
+        )
         self.client, self.line = Leaping(self.connection), Unruly(self.server, seed)
         self.pair = Pair(self.client, self.line, cutter=Cutter(seed, longest=300))
         self.pair.step()

@@ -1,8 +1,10 @@
-"""Every order of events through one pulling feed on a bare port: the letters that all such feeds have, and the search itself.
+"""Every order of events through one pulling feed on a bare port: the letters that all such feeds
+have, and the search itself.
 
-A state is the snapshot of the machine with its port; what makes two of them the same is said by the feed's own world (`World.key`). From
-each state every letter of the alphabet is tried, and what must hold is said of each step, by comparing what was with what is, so that nothing
-has to be remembered about the way there.
+A state is the snapshot of the machine with its port; what makes two of them the same is said by the
+feed's own world (`World.key`). From each state every letter of the alphabet is tried, and what must
+hold is said of each step, by comparing what was with what is, so that nothing has to be remembered
+about the way there.
 """
 
 from __future__ import annotations
@@ -114,7 +116,9 @@ class World:
     def says(self, token: str, code: int, text: str, messages: int = -1, size: int = 0) -> None:
         """A status, with what is pending if that is 0 or more."""
         headers = (
-            f"Nats-Pending-Messages: {messages}\r\nNats-Pending-Bytes: {size}\r\n" if messages >= 0 else ""
+            f"Nats-Pending-Messages: {messages}\r\nNats-Pending-Bytes: {size}\r\n"
+            if messages >= 0
+            else ""
         )
         block = f"NATS/1.0 {code} {text}".rstrip() + f"\r\n{headers}\r\n"
         self.feed.delivered([(self.feed.port.sid, token, "", block.encode(), b"")], self.now)

@@ -1,8 +1,10 @@
-"""Every order of events up to a length, through a consume on a bare port; states that are the same are visited once.
+"""Every order of events up to a length, through a consume on a bare port; states that are the same
+are visited once.
 
-A state is the snapshot of the machine with its port, less what is history only: absolute times become differences to now,
-names of tokens and inboxes become their order, and counters of what is over are left out. The search is that of
-`tests.models.orders`; what must hold of each step are invariants 10 to 20, and what timers promise.
+A state is the snapshot of the machine with its port, less what is history only: absolute times
+become differences to now, names of tokens and inboxes become their order, and counters of what is
+over are left out. The search is that of `tests.models.orders`; what must hold of each step are
+invariants 10 to 20, and what timers promise.
 """
 
 from __future__ import annotations
@@ -200,7 +202,8 @@ def judge_step(world: World, before: Seen, letter: str) -> None:
     if letter == "stray":
         assert after._replace(deadline=None) == before._replace(deadline=None)
         assert not pulls
-    # 14: no state without a future; what is at hand can stand for it, where only the whole may be asked for.
+    # 14: no state without a future; what is at hand can stand for it, where only the whole may be
+    # asked for.
     if after.state is ConsumeState.PULLING and port.up and consume._budget.request() is not None:
         assert after.open or after.deadline is not None
     # 15: between a fruitless pull and the next there is a delay.

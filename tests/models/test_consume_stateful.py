@@ -1,7 +1,8 @@
-"""A consume on a real connection against the model server: whatever happens, nothing stalls and nothing is lost.
+"""A consume on a real connection against the model server: whatever happens, nothing stalls and
+nothing is lost.
 
-What happens: links are lost, servers restart and stop, leaders move, statuses come late, what a consumer says comes in
-another order than it was said, and the client's clock leaps.
+What happens: links are lost, servers restart and stop, leaders move, statuses come late, what a
+consumer says comes in another order than it was said, and the client's clock leaps.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ BOUNDS = st.one_of(
 
 
 class ConsumeModel(BadRoad):
-    """The truth is the server's: what it has stored must be acknowledged in the end, each message at least once."""
+    """The truth is the server's: what it has stored must be acknowledged in the end, each message
+    at least once.
+    """
 
     @initialize(
         bounds=BOUNDS,
@@ -124,7 +127,10 @@ class ConsumeModel(BadRoad):
     def what_pulls_owe_is_what_was_asked(self):
         if hasattr(self, "consume") and "within_bytes" not in self.bounds:
             by_bytes = "max_bytes" in self.bounds
-            owed = [pull.owed_bytes if by_bytes else pull.owed for pull in self.consume.ledger.open.values()]
+            owed = [
+                pull.owed_bytes if by_bytes else pull.owed
+                for pull in self.consume.ledger.open.values()
+            ]
             assert sum(owed) == self.consume.asked
 
     @invariant()
@@ -162,11 +168,16 @@ class ConsumeModel(BadRoad):
         self.pair.advance(1.0)
         assert self.connection.take(self.consume, self.now) is ENDED
         self.pair.advance(10.0)
-        assert [event for event in self.pair.events[before:] if isinstance(event, Closed)] == [Closed(None)]
+        assert [event for event in self.pair.events[before:] if isinstance(event, Closed)] == [
+            Closed(None)
+        ]
         assert self.connection.next_deadline() is None
 
 
 TestConsume = ConsumeModel.TestCase
 TestConsume.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60,
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )

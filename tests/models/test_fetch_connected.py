@@ -1,4 +1,6 @@
-"""Fetches on a real connection against the model server: what is left over goes back, and nothing is left behind."""
+"""Fetches on a real connection against the model server: what is left over goes back, and nothing
+is left behind.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class World:
         self.server = SimServer()
         self.server.request("STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"]}, 0.0)
         config = {"durable_name": "C", "ack_policy": "explicit", "ack_wait": 60_000_000_000}
-        self.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
+        self.server.request(
+            "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0
+        )
         count = iter(range(1, 10**6))
         self.connection = Connection(
             Options(servers="nats://sim"),
@@ -36,7 +40,9 @@ class World:
             self.server.publish("s.a", b"x", 0.0)
 
     def fetch(self, subject: str = NEXT, **options: object) -> Fetch[JsMessage]:
-        fetch: Fetch[JsMessage] = self.connection.open(Fetch(subject, FetchOptions(**options)), self.pair.now)
+        fetch: Fetch[JsMessage] = self.connection.open(
+            Fetch(subject, FetchOptions(**options)), self.pair.now
+        )
         self.pair.step()
         return fetch
 
@@ -64,7 +70,10 @@ def test_b031_nothing_is_left_of_a_fetch_however_it_ends():
     for _ in range(100):
         fetch = world.fetch(max_messages=1, expires=0.01)
         world.pair.advance(0.02)
-        assert (world.connection.take(fetch, world.pair.now), fetch.reason) == (ENDED, EndReason.EXPIRED)
+        assert (world.connection.take(fetch, world.pair.now), fetch.reason) == (
+            ENDED,
+            EndReason.EXPIRED,
+        )
 
     assert world.connection.conversations == 0
     assert [event for event in world.pair.events if isinstance(event, Notice)] == []

@@ -1,6 +1,8 @@
-"""Every order of events up to a length of 8, through a fetch on a bare port; states that are the same are visited once.
+"""Every order of events up to a length of 8, through a fetch on a bare port; states that are the
+same are visited once.
 
-The search is that of `tests.models.orders`: a state is the snapshot less what is history only, and what must hold is said of each step.
+The search is that of `tests.models.orders`: a state is the snapshot less what is history only, and
+what must hold is said of each step.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ LOOKED_AT: Final = {
 class World(orders.World):
     """A fetch in the state of a point, and what happens to it."""
 
-    def __init__(self, options: FetchOptions, point: Point | None = None, *, up: bool = True) -> None:
+    def __init__(
+        self, options: FetchOptions, point: Point | None = None, *, up: bool = True
+    ) -> None:
         self.fetch: Fetch[JsMessage] = Fetch(NEXT, options)
         super().__init__(self.fetch, point, up=up)
 
@@ -64,7 +68,11 @@ class World(orders.World):
         if letter in STATUSES:
             if pull is None or not port.up:
                 return False
-            numbers = (pull.owed, pull.owed_bytes) if letter in {"expired", "too large", "completed"} else ()
+            numbers = (
+                (pull.owed, pull.owed_bytes)
+                if letter in {"expired", "too large", "completed"}
+                else ()
+            )
             self.says(pull.token, *STATUSES[letter], *numbers)
         elif letter in {"data", "many"}:
             if not port.up or fetch.backlog.count > 3:
@@ -134,7 +142,9 @@ def judge_step(world: World, before: Seen, letter: str) -> None:
     assert len(pulls) <= 1
     if pulls:
         assert letter in {"up", "others first"}
-        assert after.asked <= (2 if letter == "others first" else 1) + (before.state is FetchState.WAITING)
+        assert after.asked <= (2 if letter == "others first" else 1) + (
+            before.state is FetchState.WAITING
+        )
     # 17: never more than the batch.
     assert fetch.options.max_messages is None or fetch.got <= fetch.options.max_messages
     # 18: a message is at hand, taken, given back, or counted where nobody can be told.
@@ -168,7 +178,9 @@ def ends_in_time(options: FetchOptions, point: Point) -> None:
 
 
 def explore(options: FetchOptions, length: int) -> int:
-    """All orders up to a length, opened with a link and without; gives the number of different states."""
+    """All orders up to a length, opened with a link and without; gives the number of different
+    states.
+    """
 
     def ends(world: World, point: Point) -> None:
         if world.fetch.state in ASKING:

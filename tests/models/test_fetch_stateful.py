@@ -1,7 +1,9 @@
-"""Fetches on a real connection against the model server, in every mode, over a bad road: each ends once, in time, and nothing is lost.
+"""Fetches on a real connection against the model server, in every mode, over a bad road: each ends
+once, in time, and nothing is lost.
 
-Links are lost, servers restart, leaders move, statuses come late, what a consumer says changes places, and the client's clock
-leaps. The truth is the server's: what it has stored must be acknowledged in the end.
+Links are lost, servers restart, leaders move, statuses come late, what a consumer says changes
+places, and the client's clock leaps. The truth is the server's: what it has stored must be
+acknowledged in the end.
 """
 
 from __future__ import annotations
@@ -105,7 +107,9 @@ class FetchModel(BadRoad):
     def each_ends_once_and_in_time(self):
         for made, until in getattr(self, "fetches", ()):
             if made.ended:
-                assert self.ends.setdefault(made.port.number, made.reason) is made.reason is not None
+                assert (
+                    self.ends.setdefault(made.port.number, made.reason) is made.reason is not None
+                )
                 assert made.pull is None or made.pull.end is not None
                 assert made.pulls(self.now) == ()
             else:
@@ -136,7 +140,9 @@ class FetchModel(BadRoad):
         self.pair.advance(self.frozen + 3.0)
         info: dict[str, object] = {}
         for _ in range(40):
-            last = self.connection.open(Fetch(NEXT, FetchOptions(max_messages=50, timeout=1.0)), self.now)
+            last = self.connection.open(
+                Fetch(NEXT, FetchOptions(max_messages=50, timeout=1.0)), self.now
+            )
             self.pair.advance(1.5)
             self.read(last, 100)
             self.pair.step()
@@ -151,5 +157,8 @@ class FetchModel(BadRoad):
 
 TestFetch = FetchModel.TestCase
 TestFetch.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60,
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )

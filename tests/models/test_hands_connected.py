@@ -1,4 +1,6 @@
-"""Messages in the user's hands, on a real connection against the model server with its own clock of ``ack_wait``."""
+"""Messages in the user's hands, on a real connection against the model server with its own clock of
+``ack_wait``.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,26 @@ VERSIONS = sorted(PROFILES)
 
 
 class Desk:
-    def __init__(self, seed: int = 1, acking: AckOptions = KEEP, kind=Consume, **options: object) -> None:
+    def __init__(
+        self, seed: int = 1, acking: AckOptions = KEEP, kind=Consume, **options: object
+    ) -> None:
         self.draw = Random(seed)
         self.server = SimServer(version=VERSIONS[seed % len(VERSIONS)], seed=seed)
         self.server.request("STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"]}, 0.0)
         config = {"durable_name": "C", "ack_policy": "explicit", "ack_wait": int(ACK_WAIT * 1e9)}
-        self.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
+        self.server.request(
+            "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0
+        )
         self.connection = Connection(
-            Options(servers="nats://sim", drain_timeout=1000.0), entropy=self.draw.randbytes, now=0.0
+            Options(servers="nats://sim", drain_timeout=1000.0),
+            entropy=self.draw.randbytes,
+            now=0.0,
         )
         self.pair = Pair(self.connection, self.server, cutter=Cutter(seed, longest=200))
         self.pair.step()
-        self.feed = self.connection.open(kind(NEXT, ConsumeOptions(acking=acking, **options)), self.pair.now)
+        self.feed = self.connection.open(
+            kind(NEXT, ConsumeOptions(acking=acking, **options)), self.pair.now
+        )
         self.pair.step()
 
     def publish(self, count: int) -> None:

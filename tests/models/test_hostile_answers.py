@@ -1,7 +1,9 @@
-"""No API body, however malformed, raises anything but two errors: that of an API that refuses, and `InvalidResponse`.
+"""No API body, however malformed, raises anything but two errors: that of an API that refuses, and
+`InvalidResponse`.
 
-Every method of the facade that asks and gives one result is found by its signature, and asked. The server answers each question with
-the right document for it, in which something is missing, of another form, too large or absurd; or with bytes that are no document.
+Every method of the facade that asks and gives one result is found by its signature, and asked. The
+server answers each question with the right document for it, in which something is missing, of
+another form, too large or absurd; or with bytes that are no document.
 """
 
 from __future__ import annotations
@@ -82,7 +84,9 @@ SETTINGS = {
 
 
 def entries():
-    """Every method that asks and gives one result, and those that ask otherwise when they are told to."""
+    """Every method that asks and gives one result, and those that ask otherwise when they are told
+    to.
+    """
     found = {}
     for name, handle in HANDLES.items():
         for verb, method in vars(type(handle)).items():
@@ -92,9 +96,17 @@ def entries():
             if str(signature.return_annotation).startswith(GIVES_ONE):
                 found[f"{name}.{verb}"] = (getattr(handle, verb), signature, {})
                 if "direct" in signature.parameters:
-                    found[f"{name}.{verb}, direct"] = (getattr(handle, verb), signature, {"direct": True})
+                    found[f"{name}.{verb}, direct"] = (
+                        getattr(handle, verb),
+                        signature,
+                        {"direct": True},
+                    )
                 if "compare" in signature.parameters:
-                    found[f"{name}.{verb}, compared"] = (getattr(handle, verb), signature, {"compare": True})
+                    found[f"{name}.{verb}, compared"] = (
+                        getattr(handle, verb),
+                        signature,
+                        {"compare": True},
+                    )
     return found
 
 
@@ -107,7 +119,10 @@ def made(name):
     if "message" in signature.parameters:
         given["message"] = JsMessage(DELIVERY)  # its state is its own
     for each in signature.parameters.values():
-        needed = each.default is inspect.Parameter.empty and each.kind is not inspect.Parameter.VAR_KEYWORD
+        needed = (
+            each.default is inspect.Parameter.empty
+            and each.kind is not inspect.Parameter.VAR_KEYWORD
+        )
         if needed and each.name != "self" and each.name not in given:
             given[each.name] = GIVEN[each.name]
     return verb(**given)
@@ -115,10 +130,26 @@ def made(name):
 
 # ------------------------------------------------------------------------------------------------ what is right
 
-STATE = {"messages": 1, "bytes": 9, "first_seq": 1, "first_ts": "2026-01-01T00:00:00Z", "last_seq": 1}
-CLUSTER = {"name": "C1", "leader": "n1", "replicas": [{"name": "n2", "current": True, "active": 1, "lag": 0}]}
+STATE = {
+    "messages": 1,
+    "bytes": 9,
+    "first_seq": 1,
+    "first_ts": "2026-01-01T00:00:00Z",
+    "last_seq": 1,
+}
+CLUSTER = {
+    "name": "C1",
+    "leader": "n1",
+    "replicas": [{"name": "n2", "current": True, "active": 1, "lag": 0}],
+}
 STREAM_INFO = {
-    "config": {"name": "S", "subjects": ["a"], "max_age": 0, "metadata": {"k": "v"}, "num_replicas": 3},
+    "config": {
+        "name": "S",
+        "subjects": ["a"],
+        "max_age": 0,
+        "metadata": {"k": "v"},
+        "num_replicas": 3,
+    },
     "created": "2026-01-01T00:00:00.123456789Z",
     "state": STATE,
     "cluster": CLUSTER,
@@ -128,7 +159,12 @@ CONSUMER_INFO = {
     "stream_name": "S",
     "name": "C",
     "created": "2026-01-01T00:00:00Z",
-    "config": {"durable_name": "C", "ack_policy": "explicit", "ack_wait": 30_000_000_000, "backoff": [1]},
+    "config": {
+        "durable_name": "C",
+        "ack_policy": "explicit",
+        "ack_wait": 30_000_000_000,
+        "backoff": [1],
+    },
     "delivered": {"consumer_seq": 1, "stream_seq": 1, "last_active": "2026-01-01T00:00:00Z"},
     "ack_floor": {"consumer_seq": 0, "stream_seq": 0},
     "num_pending": 0,
@@ -150,7 +186,12 @@ OTHERWISE = [
     {"stream": "S", "seq": 1, "domain": "d", "val": "7", "batch": "b", "count": 2},
     {"purged": 3, "success": True},
     {"paused": True, "pause_until": "2026-01-01T00:00:00Z", "pause_remaining": 5},
-    {"memory": 1, "limits": {"max_memory": -1}, "tiers": {"R1": {"limits": {}}}, "api": {"total": 1}},
+    {
+        "memory": 1,
+        "limits": {"max_memory": -1},
+        "tiers": {"R1": {"limits": {}}},
+        "api": {"total": 1},
+    },
     {
         "server": {"name": "n1", "id": "N", "tags": ["t"]},
         "data": {"status": "ok", "connections": [{"cid": 1}]},
@@ -334,7 +375,10 @@ READERS = {
     ),
     "varz": (
         answered(Varz),
-        {**SERVER, "data": {"cpu": 0.5, "jetstream": JETSTREAM, "tags": ["t"], "start": STATE["first_ts"]}},
+        {
+            **SERVER,
+            "data": {"cpu": 0.5, "jetstream": JETSTREAM, "tags": ["t"], "start": STATE["first_ts"]},
+        },
     ),
     "jsz": (
         answered(Jsz),
@@ -342,7 +386,10 @@ READERS = {
             **SERVER,
             "data": {
                 "account_details": [
-                    {"name": "A", "stream_detail": [{**STREAM_INFO, "consumer_detail": [CONSUMER_INFO]}]}
+                    {
+                        "name": "A",
+                        "stream_detail": [{**STREAM_INFO, "consumer_detail": [CONSUMER_INFO]}],
+                    }
                 ]
             },
         },
@@ -351,14 +398,19 @@ READERS = {
         answered(Connz),
         {
             **SERVER,
-            "data": {"connections": [{"cid": 1, "start": STATE["first_ts"], "subscriptions_list": ["a"]}]},
+            "data": {
+                "connections": [{"cid": 1, "start": STATE["first_ts"], "subscriptions_list": ["a"]}]
+            },
         },
     ),
     "healthz": (
         answered(Healthz),
         {**SERVER, "data": {"status": "ok", "errors": [{"type": "STREAM", "error": "x"}]}},
     ),
-    "statsz": (answered(Statsz), {**SERVER, "statsz": {"sent": {"msgs": 1}, "jetstream": JETSTREAM}}),
+    "statsz": (
+        answered(Statsz),
+        {**SERVER, "statsz": {"sent": {"msgs": 1}, "jetstream": JETSTREAM}},
+    ),
     "user info": (
         answered(UserInfo),
         {
@@ -380,7 +432,11 @@ def test_no_body_that_is_read_raises_anything_but_the_two_errors(name):
     @settings(max_examples=200, deadline=None)
     @given(st.data())
     def lie(data):
-        body = data.draw(NO_DOCUMENT) if data.draw(st.integers(0, 9)) == 0 else damaged(data.draw, right)
+        body = (
+            data.draw(NO_DOCUMENT)
+            if data.draw(st.integers(0, 9)) == 0
+            else damaged(data.draw, right)
+        )
         with contextlib.suppress(ApiError, InvalidResponse):
             reader(body)
 

@@ -1,8 +1,10 @@
-"""A server that says anything at all to the conversations of JetStream: nothing is raised while reading the link.
+"""A server that says anything at all to the conversations of JetStream: nothing is raised while
+reading the link.
 
-The server answers every question with documents that are right, wrong or absurd, sends data and statuses to the right
-addresses with every kind of damage, and lets links come and go. What a reader is told is an error of our tree and never a
-bug of a procedure; what is opened ends with the connection; nothing is asked in a loop.
+The server answers every question with documents that are right, wrong or absurd, sends data and
+statuses to the right addresses with every kind of damage, and lets links come and go. What a reader
+is told is an error of our tree and never a bug of a procedure; what is opened ends with the
+connection; nothing is asked in a loop.
 """
 
 from __future__ import annotations
@@ -80,7 +82,8 @@ STREAM = st.fixed_dictionaries(
     {},
     optional={
         "config": st.fixed_dictionaries(
-            {}, optional={"name": st.sampled_from(["S", "", 5]), "subjects": ABSURD, "max_age": ABSURD}
+            {},
+            optional={"name": st.sampled_from(["S", "", 5]), "subjects": ABSURD, "max_age": ABSURD},
         ),
         "state": st.fixed_dictionaries(
             {}, optional={"messages": ABSURD, "first_ts": ABSURD, "last_seq": ABSURD}
@@ -109,7 +112,9 @@ CONSUMER = st.fixed_dictionaries(
 )
 BODIES = st.one_of(
     st.builds(
-        lambda *parts: json.dumps({key: value for part in parts for key, value in part.items()}).encode(),
+        lambda *parts: json.dumps(
+            {key: value for part in parts for key, value in part.items()}
+        ).encode(),
         st.one_of(STREAM, CONSUMER, st.just({})),
         st.fixed_dictionaries(
             {},
@@ -187,7 +192,8 @@ STEPS = st.one_of(
     st.tuples(st.just("pong")),
     st.tuples(st.just("again")),
     st.tuples(
-        st.just("error"), st.sampled_from(["$JS.API.CONSUMER.MSG.NEXT.S.C", "a", "$JS.API.STREAM.INFO.S"])
+        st.just("error"),
+        st.sampled_from(["$JS.API.CONSUMER.MSG.NEXT.S.C", "a", "$JS.API.STREAM.INFO.S"]),
     ),
 )
 
@@ -233,7 +239,9 @@ class Liar:
         return b" ".join([*words, *block_size, b"%d" % len(whole)]) + b"\r\n" + whole + b"\r\n"
 
     def answer(self, body):
-        self.feed(b"".join(self.message(b"1", reply, b"", None, body) for reply in self.replies[-2:]))
+        self.feed(
+            b"".join(self.message(b"1", reply, b"", None, body) for reply in self.replies[-2:])
+        )
 
     def refuse(self, block):
         for reply in self.replies[-1:]:
@@ -269,7 +277,11 @@ class Liar:
             repr(item)
         except JsprotoError as error:
             bug = error.__cause__
-            ours = bug is None or isinstance(bug, JsprotoError) or "expected a procedure" not in str(error)
+            ours = (
+                bug is None
+                or isinstance(bug, JsprotoError)
+                or "expected a procedure" not in str(error)
+            )
 
             assert ours, repr(bug)
         self.read()

@@ -1,9 +1,10 @@
-"""The link against a small truth: what the server has subscribed, what was handed over, what each reader is owed.
+"""The link against a small truth: what the server has subscribed, what was handed over, what each
+reader is owed.
 
-Links come, break in any phase and with bytes still unsent, and come back, while a user subscribes, publishes, asks and
-reads. The truth knows nothing of links: a reader is owed what the server sent to its subscription, in order, up to its
-buffer; a publish that was taken reaches a server once, in order; a request has one end. `World` adds what must hold after
-every step of any life.
+Links come, break in any phase and with bytes still unsent, and come back, while a user subscribes,
+publishes, asks and reads. The truth knows nothing of links: a reader is owed what the server sent
+to its subscription, in order, up to its buffer; a publish that was taken reaches a server once, in
+order; a request has one end. `World` adds what must hold after every step of any life.
 """
 
 from __future__ import annotations
@@ -186,9 +187,13 @@ class Links(RuleBasedStateMachine):
             wanted = [
                 f"s.{number}"
                 for number, each in enumerate(self.world.opened)
-                if isinstance(each, Subscription) and not each.ended and each not in self.world.told_to_end
+                if isinstance(each, Subscription)
+                and not each.ended
+                and each not in self.world.told_to_end
             ]
-            subjects = [subject for subject in self.world.peer.subs.values() if subject.startswith("s.")]
+            subjects = [
+                subject for subject in self.world.peer.subs.values() if subject.startswith("s.")
+            ]
 
             assert sorted(wanted) == sorted(subjects)
 

@@ -1,9 +1,11 @@
-"""No stall in 1,000 random runs: a consume of any size against the model server, over a line that is cut at random.
+"""No stall in 1,000 random runs: a consume of any size against the model server, over a line that
+is cut at random.
 
-A run is a seed. It draws the server's version, the bound of the consume (1 to 50 messages, or bytes from one message up), how
-bytes are cut into pieces, and a few dozen things that happen: publishes, takes, acks and naks, lost links, restarts, a
-moved leader, time. Then it only takes and acks, and everything that the server has stored must come within a bounded
-virtual time. What is asked for meanwhile is bounded too: a stall that is mended by asking in a loop is no better.
+A run is a seed. It draws the server's version, the bound of the consume (1 to 50 messages, or bytes
+from one message up), how bytes are cut into pieces, and a few dozen things that happen: publishes,
+takes, acks and naks, lost links, restarts, a moved leader, time. Then it only takes and acks, and
+everything that the server has stored must come within a bounded virtual time. What is asked for
+meanwhile is bounded too: a stall that is mended by asking in a loop is no better.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ ACK_WAIT = 5.0
 HEARTBEAT = 0.5
 #: Stored messages have at most this size as the server counts them: subject, ack reply and payload.
 LARGEST = 130
-#: The longest chain of misfortunes: a message given to a link that was lost at that moment, its ack_wait, a pause of 8 s
-#: before the next try, a silence of two heartbeats, and an expiry on top.
+#: The longest chain of misfortunes: a message given to a link that was lost at that moment, its
+#: ack_wait, a pause of 8 s before the next try, a silence of two heartbeats, and an expiry on top.
 WITHIN = 25.0
 
 
@@ -43,7 +45,9 @@ class Run:
         config = {"durable_name": "C", "ack_policy": "explicit", "ack_wait": int(ACK_WAIT * 1e9)}
         if draw.random() < 0.3:
             config["max_ack_pending"] = draw.randint(1, 20)
-        self.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
+        self.server.request(
+            "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0
+        )
         self.connection = Connection(Options(servers="nats://sim"), entropy=draw.randbytes, now=0.0)
         longest = draw.choice([7, 60, 500, 0])
         self.pair = Pair(
@@ -55,7 +59,9 @@ class Run:
         else:
             bound = {"max_bytes": draw.randint(LARGEST, 40 * LARGEST)}
         options = ConsumeOptions(expires=draw.choice([1.0, 4.0]), idle_heartbeat=HEARTBEAT, **bound)
-        self.consume: Consume[JsMessage] = self.connection.open(Consume(NEXT, options), self.pair.now)
+        self.consume: Consume[JsMessage] = self.connection.open(
+            Consume(NEXT, options), self.pair.now
+        )
         self.pair.step()
         self.stored = 0
         self.acked: set[int] = set()
@@ -123,7 +129,9 @@ class Run:
 
     @property
     def left(self) -> tuple[object, object]:
-        """What the server still has to deliver, and to see acknowledged: an ack can be lost with its link."""
+        """What the server still has to deliver, and to see acknowledged: an ack can be lost with
+        its link.
+        """
         info = self.server.request("CONSUMER.INFO.S.C", None, self.pair.now)
         return info["num_pending"], info["num_ack_pending"]
 
@@ -145,7 +153,8 @@ def test_no_random_run_stalls_loses_a_message_or_asks_in_a_loop(part):
         missing = set(range(1, run.stored + 1)) - run.acked
         assert not missing, f"seed {seed}: {missing} of {run.stored} did not come within {WITHIN} s"
         assert not run.consume.ended, f"seed {seed}"
-        # One request per message at most, where only one fits; one per expiry or silence while nothing comes; a few per loss.
+        # One request per message at most, where only one fits; one per expiry or silence while
+        # nothing comes; a few per loss.
         allowed = run.stored + run.naks + 2 * run.pair.now + 5 * run.losses + 10
         assert run.pulls <= allowed, f"seed {seed}: {run.pulls} requests in {run.pair.now} s"
         assert run.left == (0, 0), f"seed {seed}"

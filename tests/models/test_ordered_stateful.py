@@ -1,4 +1,6 @@
-"""An ordered consumer on a real connection against the model server: the reader sees each stored message once, in order."""
+"""An ordered consumer on a real connection against the model server: the reader sees each stored
+message once, in order.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from jsproto.core.connection.options import Options
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.delivery.message import JsMessage
-from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedOptions, OrderedState, SourceKind
+from jsproto.jetstream.ordered.consumer import (
+    OrderedConsumer,
+    OrderedOptions,
+    OrderedState,
+    SourceKind,
+)
 from jsproto.jetstream.ordered.view import Messages
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.signals import ENDED, NEED_DATA
@@ -72,7 +79,10 @@ class OrderedModel(RuleBasedStateMachine):
     """The truth is what the stream holds from the first sequence on."""
 
     @initialize(
-        start=STARTS, bounds=BOUNDS, version=st.sampled_from(sorted(PROFILES)), seed=st.integers(0, 99)
+        start=STARTS,
+        bounds=BOUNDS,
+        version=st.sampled_from(sorted(PROFILES)),
+        seed=st.integers(0, 99),
     )
     def begin(self, start, bounds, version, seed):
         config, self.first = start
@@ -240,7 +250,9 @@ def test_a_finite_read_through_kills_and_losses_gives_everything_once():
     pair.step()
     for number in range(300):
         server.publish("s.a", str(number).encode(), 0.0)
-    options = OrderedOptions(until_caught_up=True, pulls=ConsumeOptions(max_messages=20, idle_heartbeat=5.0))
+    options = OrderedOptions(
+        until_caught_up=True, pulls=ConsumeOptions(max_messages=20, idle_heartbeat=5.0)
+    )
     ordered = pair.machine.open(OrderedConsumer(ApiSubjects(), "S", Messages(), options), 0.0)
     got = []
     for turn in range(1000):
@@ -265,7 +277,9 @@ def test_a_finite_read_through_kills_and_losses_gives_everything_once():
 @pytest.mark.parametrize("history", [1, 3, -1])
 @pytest.mark.parametrize("form", list(SourceKind))
 @pytest.mark.parametrize("version", sorted(PROFILES))
-def test_a_listing_beside_a_writer_that_never_pauses_ends_and_misses_no_subject_n001(version, form, history):
+def test_a_listing_beside_a_writer_that_never_pauses_ends_and_misses_no_subject_n001(
+    version, form, history
+):
     server = SimServer(version=version)
     server.request(
         "STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"], "max_msgs_per_subject": history}, 0.0

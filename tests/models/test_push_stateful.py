@@ -1,7 +1,9 @@
-"""A push subscription against a small truth of its server: windows, questions, stalls, heartbeats, lost links.
+"""A push subscription against a small truth of its server: windows, questions, stalls, heartbeats,
+lost links.
 
-The truth sends numbered messages of one byte each and lets at most a window of them go unanswered, as the server does. What
-the subscription hands out, answers and tells is compared with what was sent, after every step.
+The truth sends numbered messages of one byte each and lets at most a window of them go unanswered,
+as the server does. What the subscription hands out, answers and tells is compared with what was
+sent, after every step.
 """
 
 from __future__ import annotations
@@ -75,7 +77,9 @@ class Pushed(RuleBasedStateMachine):
 
     @rule(action=st.sampled_from(ACTIONS), count=st.integers(1, 5))
     def act(self, action: str, count: int) -> None:
-        """One rule for all: Hypothesis leaves out whole rules in a run, and without deliveries there is nothing to see."""
+        """One rule for all: Hypothesis leaves out whole rules in a run, and without deliveries
+        there is nothing to see.
+        """
         getattr(self, action)(count)
 
     # ------------------------------------------------------------------ the server
@@ -122,7 +126,11 @@ class Pushed(RuleBasedStateMachine):
 
     def lose_a_question(self, count: int) -> None:
         """The next frame, if it is a question, gets lost inside the server."""
-        if self.flight and isinstance(self.flight[0], tuple) and self.flight[0][2].startswith("$JS.FC."):
+        if (
+            self.flight
+            and isinstance(self.flight[0], tuple)
+            and self.flight[0][2].startswith("$JS.FC.")
+        ):
             self.excused.add(self.flight.pop(0)[2])
 
     def feed(self, count: int) -> None:
@@ -153,7 +161,9 @@ class Pushed(RuleBasedStateMachine):
     @staticmethod
     def _number(frame) -> int:
         return (
-            int(frame[2].split(".")[6]) if isinstance(frame, tuple) and frame[2].startswith("$JS.ACK") else 0
+            int(frame[2].split(".")[6])
+            if isinstance(frame, tuple) and frame[2].startswith("$JS.ACK")
+            else 0
         )
 
     def feed_all(self) -> None:
@@ -213,7 +223,8 @@ class Pushed(RuleBasedStateMachine):
         for command in commands:
             if isinstance(command, Publish) and command.subject.startswith("$JS.FC."):
                 subject = command.subject
-                # INV 42: never before everything in front of it was taken (or, where it acknowledges, was done with).
+                # INV 42: never before everything in front of it was taken (or, where it
+                # acknowledges, was done with).
                 held = len(self.in_hand) if self.acks else 0
                 assert self.before[subject] <= len(self.seen) - held
                 self.answers[subject] = self.answers.get(subject, 0) + 1
@@ -254,13 +265,17 @@ class Pushed(RuleBasedStateMachine):
 
     @invariant()
     def the_server_is_never_stalled_for_good(self) -> None:
-        """INV 14 for a push: a window that is full has a question, which waits, is on its way, or was lost and will be repeated."""
+        """INV 14 for a push: a window that is full has a question, which waits, is on its way, or
+        was lost and will be repeated.
+        """
         if hasattr(self, "sub"):
             assert self.unanswered <= WINDOW
             assert self.unanswered <= WINDOW // 2 or self.question
 
     def teardown(self) -> None:
-        """Whatever happened, a reader that goes on reading gets everything that the server still has to say."""
+        """Whatever happened, a reader that goes on reading gets everything that the server still
+        has to say.
+        """
         if not hasattr(self, "sub") or not self.live():
             return
         if not self.up:

@@ -1,4 +1,6 @@
-"""A range on a real connection against the model server, through cut reads, lost links, killed servers and swallowed messages."""
+"""A range on a real connection against the model server, through cut reads, lost links, killed
+servers and swallowed messages.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A range of a stream whose replica lags, whose messages are removed, and whose links are lost: all survivors, each once."""
+"""A range of a stream whose replica lags, whose messages are removed, and whose links are lost: all
+survivors, each once.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,9 @@ class RangeModel(RuleBasedStateMachine):
         """What lies before the beginning is gone; who had not read it has lost it."""
         first = self.rig.leader.first
         gone = set(range(before, first))
-        self.vanished |= {seq for seq in gone - self.removed if self.wanted(seq) and seq > self.reader.last}
+        self.vanished |= {
+            seq for seq in gone - self.removed if self.wanted(seq) and seq > self.reader.last
+        }
         self.removed |= gone
         self.passed = self.passed or first > self.lo
 
@@ -128,7 +132,9 @@ class RangeModel(RuleBasedStateMachine):
     def its_consumers_are_deleted(self):
         for name in list(self.rig.consumers):
             for token, _ in self.rig.consumers[name].pulls:
-                self.rig.status(409, "Consumer Deleted", token=token, sid=self.rig.consumers[name].inbox)
+                self.rig.status(
+                    409, "Consumer Deleted", token=token, sid=self.rig.consumers[name].inbox
+                )
             del self.rig.consumers[name]
 
     @rule()

@@ -1,4 +1,6 @@
-"""Several subjects read through one consumer while messages of one are removed, against the model server of each version."""
+"""Several subjects read through one consumer while messages of one are removed, against the model
+server of each version.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,13 @@ def ranged():
 
 
 def read(version: str, reader, remove: str) -> list[bytes]:
-    """What the reader is given of the host's messages, when the timer's are removed behind the first."""
+    """What the reader is given of the host's messages, when the timer's are removed behind the
+    first.
+    """
     server = SimServer(version=version)
-    server.request("STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"], "allow_rollup_hdrs": True}, 0.0)
+    server.request(
+        "STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"], "allow_rollup_hdrs": True}, 0.0
+    )
     for subject in (*["s.host"] * 5, "s.timer", "s.else"):
         server.publish(subject, subject.encode(), 0.0)
     pair = Pair(Connection(Options(servers="nats://sim"), entropy=entropy(), now=0.0), server)
@@ -78,7 +84,9 @@ def test_nothing_is_passed_over_n088(version, make, remove):
 
 @pytest.mark.parametrize("make", [ordered, ranged])
 @pytest.mark.parametrize("version", SEVERAL)
-def test_the_model_server_passes_over_messages_as_the_real_one_does_n088(version, make, monkeypatch):
+def test_the_model_server_passes_over_messages_as_the_real_one_does_n088(
+    version, make, monkeypatch
+):
     monkeypatch.setattr(ephemeral, "passes_over", lambda info: False)
 
     assert (len(read(version, make(), "rollup")) < 5) == (version in AFFECTED)

@@ -1,9 +1,11 @@
-"""What a road can do to a pull although TCP keeps the order of bytes: statuses come late, frames of a consumer change places.
+"""What a road can do to a pull although TCP keeps the order of bytes: statuses come late, frames of
+a consumer change places.
 
-A status is said by whoever leads the consumer, a message may come by another route of a cluster, and a PONG is answered by
-the server at hand: between these three there is no order (WIRE "PUB / HPUB / SUB / UNSUB"). `Unruly` stands before a
-server and does that to whatever comes on inboxes of ports; all else passes untouched. `Leaping` stands before a client, whose
-clock leaps, forwards as that of a suspended machine does, or back.
+A status is said by whoever leads the consumer, a message may come by another route of a cluster,
+and a PONG is answered by the server at hand: between these three there is no order (WIRE "PUB /
+HPUB / SUB / UNSUB"). `Unruly` stands before a server and does that to whatever comes on inboxes of
+ports; all else passes untouched. `Leaping` stands before a client, whose clock leaps, forwards as
+that of a suspended machine does, or back.
 """
 
 from __future__ import annotations
@@ -91,7 +93,9 @@ class Unruly:
         return [frame]
 
     def _shuffled(self, frames: list[bytes]) -> list[bytes]:
-        """Whatever a consumer or a keepalive has to say, in any order; INFO and answers stay where they are."""
+        """Whatever a consumer or a keepalive has to say, in any order; INFO and answers stay where
+        they are.
+        """
         if not self.mixed:
             return frames
         places = [at for at, frame in enumerate(frames) if _of_a_consumer(frame)]

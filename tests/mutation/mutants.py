@@ -1,12 +1,14 @@
 """All small changes of a module that a test should notice, one at a time.
 
-The changes are mutmut's (numbers, strings, operators, arguments, assignments ...), on the whole file: mutmut itself leaves out
-whatever is decorated, and half of a state machine is properties. Added are four that it does not have: a statement
-left out, a ``return`` of nothing, a condition turned round, and a ``raise`` left out.
+The changes are mutmut's (numbers, strings, operators, arguments, assignments ...), on the whole
+file: mutmut itself leaves out whatever is decorated, and half of a state machine is properties.
+Added are four that it does not have: a statement left out, a ``return`` of nothing, a condition
+turned round, and a ``raise`` left out.
 
-Not changed is what no behaviour hangs on: docstrings, annotations, decorators, imports, ``__slots__``, ``__all__``, type
-variables, the type in a ``cast``, the values of enum members, and the wording of errors (that an error has a text, which one it is and what of the
-values it names are changed).
+Not changed is what no behaviour hangs on: docstrings, annotations, decorators, imports,
+``__slots__``, ``__all__``, type variables, the type in a ``cast``, the values of enum members, and
+the wording of errors (that an error has a text, which one it is and what of the values it names are
+changed).
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ _CAST = m.Call(func=m.Name("cast"))
 
 @frozen(kw_only=True)
 class Mutant:
-    """One change: in which class and function, which lines were there and are there now, and the whole module with it."""
+    """One change: in which class and function, which lines were there and are there now, and the
+    whole module with it.
+    """
 
     where: str
     line: int
@@ -93,7 +97,9 @@ class _Changes(cst.CSTVisitor):
             self._where.append(node.name.value)
         if isinstance(node, cst.Raise):
             self._raising += 1
-        if m.matches(node, _UNTOUCHED) or m.matches(node, m.Expr(m.SimpleString() | m.ConcatenatedString())):
+        if m.matches(node, _UNTOUCHED) or m.matches(
+            node, m.Expr(m.SimpleString() | m.ConcatenatedString())
+        ):
             return False
         if isinstance(node, cst.Arg) and self._is_cast(node):
             return False
@@ -103,7 +109,9 @@ class _Changes(cst.CSTVisitor):
                     where = ".".join(self._where)
                     self.found += [(node, changed, where) for changed in operator(node)]
             if isinstance(node, (cst.If, cst.While)):
-                self.found += [(node.test, changed, ".".join(self._where)) for changed in _turned(node.test)]
+                self.found += [
+                    (node.test, changed, ".".join(self._where)) for changed in _turned(node.test)
+                ]
         return True
 
     def on_leave(self, original_node: cst.CSTNode) -> None:
@@ -118,7 +126,9 @@ class _Changes(cst.CSTVisitor):
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """All mutants of a module, in the order of its lines; each text once, and none that is no Python."""
+    """All mutants of a module, in the order of its lines; each text once, and none that is no
+    Python.
+    """
     wrapper = MetadataWrapper(cst.parse_module(source), unsafe_skip_copy=True)
     changes = _Changes()
     wrapper.visit(changes)
@@ -135,13 +145,21 @@ def mutants(source: str) -> Iterator[Mutant]:
         except SyntaxError:
             continue
         was, now = _lines(source, code)
-        yield Mutant(where=where, line=place.start.line if place else 0, was=was, now=now, code=code)
+        yield Mutant(
+            where=where, line=place.start.line if place else 0, was=was, now=now, code=code
+        )
 
 
 def _changed(
-    module: cst.Module, source: str, place: CodeRange | None, node: cst.CSTNode, changed: cst.CSTNode
+    module: cst.Module,
+    source: str,
+    place: CodeRange | None,
+    node: cst.CSTNode,
+    changed: cst.CSTNode,
 ) -> str:
-    """The text with one node changed. Cut and pasted where that is the same as writing the whole tree, and much faster."""
+    """The text with one node changed. Cut and pasted where that is the same as writing the whole
+    tree, and much faster.
+    """
     if place is not None:
         lines = source.splitlines(keepends=True)
         begin = sum(map(len, lines[: place.start.line - 1])) + place.start.column

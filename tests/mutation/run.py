@@ -1,18 +1,21 @@
-"""Mutation testing: does a test fail for each small change of a module? A long command, of a minute or more for each.
+"""Mutation testing: does a test fail for each small change of a module? A long command, of a minute
+or more for each.
 
-    python tests/mutation/run.py credit status              these modules, by their names in modules.toml
-    python tests/mutation/run.py                            all of them
-    python tests/mutation/run.py consume --where _silence   only changes in functions whose name holds this
-    python tests/mutation/run.py consume --again kept.json  only those that survived in the run that `--keep` kept
-    python tests/mutation/run.py credit --list              the changes, running nothing
+    python tests/mutation/run.py credit status              these modules, by their names in
+    modules.toml python tests/mutation/run.py                            all of them python
+    tests/mutation/run.py consume --where _silence   only changes in functions whose name holds this
+    python tests/mutation/run.py consume --again kept.json  only those that survived in the run that
+    `--keep` kept python tests/mutation/run.py credit --list              the changes, running
+    nothing
 
-Needs `pip install mutmut` beside what the tests need. `modules.toml` says for each module which tests shall notice, and which
-changes no test can notice, each with its reason; those are not run. A listed change that can't be made any more
-is an error, so that the list stays true.
+Needs `pip install mutmut` beside what the tests need. `modules.toml` says for each module which
+tests shall notice, and which changes no test can notice, each with its reason; those are not run. A
+listed change that can't be made any more is an error, so that the list stays true.
 
-Each mutant is one process, forked from one that has pytest and the floors below imported already, with the changed text in
-place of the module; no file is written, and the tree that is tested is a copy. A mutant that takes three times as long as
-the unchanged module (and a second) is caught by its time: most of them wait for something that never comes.
+Each mutant is one process, forked from one that has pytest and the floors below imported already,
+with the changed text in place of the module; no file is written, and the tree that is tested is a
+copy. A mutant that takes three times as long as the unchanged module (and a second) is caught by
+its time: most of them wait for something that never comes.
 
 The score is (killed + timeout) / (all - equivalent). It is 0.9 at least, or the exit code is 1.
 """
@@ -78,7 +81,9 @@ class Plan:
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self) -> None:
         phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
-        hypothesis.settings.register_profile("mutation", deadline=None, derandomize=True, phases=phases)
+        hypothesis.settings.register_profile(
+            "mutation", deadline=None, derandomize=True, phases=phases
+        )
 
     def pytest_collectstart(self) -> None:
         hypothesis.settings.load_profile("mutation")
@@ -89,15 +94,21 @@ class Plan:
 
 @functools.cache
 def dependents(module: str) -> frozenset[str]:
-    """Modules of ours that are imported now and would not be the same with another text of this one."""
+    """Modules of ours that are imported now and would not be the same with another text of this
+    one.
+    """
     imports: dict[str, set[str]] = {}
     for name, loaded in list(sys.modules.items()):
         if name.split(".")[0] in _OURS and getattr(loaded, "__file__", None):
             nodes = list(ast.walk(ast.parse(Path(loaded.__file__).read_text())))
             froms = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
             imports[name] = {node.module for node in froms}
-            imports[name] |= {f"{node.module}.{alias.name}" for node in froms for alias in node.names}
-            imports[name] |= {a.name for node in nodes if isinstance(node, ast.Import) for a in node.names}
+            imports[name] |= {
+                f"{node.module}.{alias.name}" for node in froms for alias in node.names
+            }
+            imports[name] |= {
+                a.name for node in nodes if isinstance(node, ast.Import) for a in node.names
+            }
     found = {module}
     while more := {name for name, theirs in imports.items() if theirs & found} - found:
         found |= more
@@ -122,14 +133,21 @@ class Bench:
         os.chdir(folder)
         sys.path[:0] = [str(folder), str(folder / "adapters")]
         sys.dont_write_bytecode = False  # in the copy: tests are compiled once
-        for name in ("jsproto.embed", "jsproto.driver", "jsproto.testing", "jsproto_io._testing.nats_server"):
+        for name in (
+            "jsproto.embed",
+            "jsproto.driver",
+            "jsproto.testing",
+            "jsproto_io._testing.nats_server",
+        ):
             importlib.import_module(name)
 
     def path(self, module: str) -> Path:
         """Where a module's text lies."""
         return self._folder / (module.replace(".", "/") + ".py")
 
-    def run(self, module: str, code: str, tests: list[str], limit: float, *, loud: bool = False) -> str:
+    def run(
+        self, module: str, code: str, tests: list[str], limit: float, *, loud: bool = False
+    ) -> str:
         """``killed``, ``timeout`` or ``survived``."""
         changed = dependents(module) & sys.modules.keys()
         child = os.fork()
@@ -163,7 +181,9 @@ class Bench:
             os._exit(3)
 
 
-def settled(name: str, entry: dict, bench: Bench, chosen: argparse.Namespace) -> Iterator[tuple[Mutant, str]]:
+def settled(
+    name: str, entry: dict, bench: Bench, chosen: argparse.Namespace
+) -> Iterator[tuple[Mutant, str]]:
     """Each mutant with what became of it; ``equivalent`` for those that are listed so."""
     module = f"jsproto.jetstream.{name}"
     source = bench.path(module).read_text()
@@ -192,7 +212,9 @@ def settled(name: str, entry: dict, bench: Bench, chosen: argparse.Namespace) ->
         else:
             yield mutant, bench.run(module, mutant.code, entry["tests"], limit)
     for where, was, now in sorted(listed - made):
-        raise SystemExit(f"{name}: no such change any more, take it off the list: {where}: {was} => {now}")
+        raise SystemExit(
+            f"{name}: no such change any more, take it off the list: {where}: {was} => {now}"
+        )
 
 
 def report(name: str, results: list[tuple[Mutant, str]]) -> tuple[str, bool]:
@@ -217,7 +239,9 @@ def main() -> int:
     parser.add_argument("--where", default="")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--again", type=Path, metavar="FILE")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="write the survivors there, as JSON")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FILE", help="write the survivors there, as JSON"
+    )
     chosen = parser.parse_args()
     for name in chosen.modules:
         if name not in table:
@@ -239,7 +263,9 @@ def main() -> int:
                         f"{name}:{mutant.line} {mutant.where}\n    - {mutant.was}\n    + {mutant.now}",
                         flush=True,
                     )
-            survivors[name] = [(*each.name, each.line) for each, fate in results if fate == "survived"]
+            survivors[name] = [
+                (*each.name, each.line) for each, fate in results if fate == "survived"
+            ]
             row, good = report(name, results)
             held = held and good
             rows.append(row)

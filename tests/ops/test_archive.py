@@ -1,4 +1,6 @@
-"""Archives of snapshots, looked at while they pass by: both forms, errors inside, ends that are missing, and bytes that are nothing."""
+"""Archives of snapshots, looked at while they pass by: both forms, errors inside, ends that are
+missing, and bytes that are nothing.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def framed(data: bytes, kind: int = 1, size: int = 1000) -> bytes:
 
 def packed(*blocks: bytes) -> bytes:
     """A stream of frames that are compressed."""
-    return BEGIN + b"".join(b"\0" + (len(each) + 4).to_bytes(3, "little") + b"csum" + each for each in blocks)
+    return BEGIN + b"".join(
+        b"\0" + (len(each) + 4).to_bytes(3, "little") + b"csum" + each for each in blocks
+    )
 
 
 def varint(number: int) -> bytes:
@@ -60,7 +64,9 @@ def arc(messages: int, *, end: bool = True, state: object = None) -> bytes:
     out = b"NATSARC1" + entry("state.json", 0, told, 1_800_000_000_000_000_000)
     out += entry("consumers/C", 0, b"{}", 1_800_000_000_000_000_000)
     for number in range(1, messages + 1):
-        out += entry(f"s.{number}", number, b"x" * number * 50, 1_800_000_000_000_000_000 + number, 3)
+        out += entry(
+            f"s.{number}", number, b"x" * number * 50, 1_800_000_000_000_000_000 + number, 3
+        )
     return out + (b"\0" * 5 if end else b"")
 
 
@@ -80,7 +86,10 @@ META = ("meta.inf", b'{"name": "S"}')
 def test_an_error_that_the_server_wrote_into_a_tar_is_seen_n107(size) -> None:
     whole = tar(META, ("meta.sum", b"1"), ("msgs/1.blk", b"m" * 5000))
     failed = tar(
-        META, ("meta.sum", b"1"), ("msgs/1.blk", b"m" * 5000), ("errors.txt", b"error reading message block")
+        META,
+        ("meta.sum", b"1"),
+        ("msgs/1.blk", b"m" * 5000),
+        ("errors.txt", b"error reading message block"),
     )
 
     assert looked(framed(whole), size) == Contents(form="tar", about={"name": "S"})
@@ -102,7 +111,9 @@ def test_messages_of_the_form_of_2_15_are_counted(size) -> None:
     assert (fault_of(contents, ORIGIN), missing_in(contents, ORIGIN)) == ("", "")
 
 
-@pytest.mark.parametrize("data", [arc(3, end=False), arc(3)[:-30], tar(META)[:700], arc(0, end=False)])
+@pytest.mark.parametrize(
+    "data", [arc(3, end=False), arc(3)[:-30], tar(META)[:700], arc(0, end=False)]
+)
 def test_an_archive_without_its_end_is_not_complete(data) -> None:
     assert fault_of(looked(framed(data)), ORIGIN) == "the end of the archive is missing"
 
@@ -206,7 +217,11 @@ def test_every_kind_of_literal_and_copy_is_unpacked() -> None:
     def literal(data: bytes, wide: int = 0) -> None:
         nonlocal block, text
         length = len(data) - 1
-        block += bytes([(59 + wide) << 2]) + length.to_bytes(wide, "little") if wide else bytes([length << 2])
+        block += (
+            bytes([(59 + wide) << 2]) + length.to_bytes(wide, "little")
+            if wide
+            else bytes([length << 2])
+        )
         block += data
         text += data
 
@@ -261,7 +276,10 @@ def test_a_large_file_is_passed_over() -> None:
 
 def test_a_large_state_is_passed_over() -> None:
     data = (
-        b"NATSARC1" + entry("state.json", 0, b"x" * (2**20 + 1)) + entry("", 0, b"only a payload") + b"\0" * 5
+        b"NATSARC1"
+        + entry("state.json", 0, b"x" * (2**20 + 1))
+        + entry("", 0, b"only a payload")
+        + b"\0" * 5
     )
 
     assert looked(framed(data, size=2**16), 2**15) == Contents(form="arc", messages=0)

@@ -31,7 +31,9 @@ from jsproto.ops.backup import (
 
 
 def manifest(**members: object) -> bytes:
-    return json.dumps({"format": 1, "complete": True, "streams": [{"name": "S"}], **members}).encode()
+    return json.dumps(
+        {"format": 1, "complete": True, "streams": [{"name": "S"}], **members}
+    ).encode()
 
 
 def saved(name: str, **members: object) -> SavedStream:
@@ -185,7 +187,9 @@ def test_what_is_in_the_way_is_compared_with_the_backup_and_the_ways_out_are_nam
     why = caught.value.conflicts["S"]
 
     assert "it holds 7 messages up to sequence 9, the backup 3 up to 5" in why
-    assert all(way in why for way in ("update=True", "delete it first", "another account or domain"))
+    assert all(
+        way in why for way in ("update=True", "delete it first", "another account or domain")
+    )
 
     assert r"'A\nB' appeared during this restore" in appeared("A\nB")
     with pytest.raises(RestoreConflict, match="up to sequence 9, the backup none"):

@@ -1,4 +1,6 @@
-"""Contexts of the nats CLI: what is read is written again, what cannot work is said, and no secret is shown."""
+"""Contexts of the nats CLI: what is read is written again, what cannot work is said, and no secret
+is shown.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.errors import InvalidConfig, InvalidContext, InvalidSubject, JsprotoError, LocalProtocolError
+from jsproto.errors import (
+    InvalidConfig,
+    InvalidContext,
+    InvalidSubject,
+    JsprotoError,
+    LocalProtocolError,
+)
 from jsproto.ops.nats_context import MAX_CONTEXT, NatsContext, NscProfile, without_user_info
 
 #: As the CLI writes one, with its members in its order.
@@ -96,7 +104,9 @@ def test_an_edit_changes_what_it_names_and_nothing_else():
 TEXTS = st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 NAMES = [each.name for each in attrs.fields(NatsContext) if each.type == "str | None"]
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | TEXTS, lambda inner: st.lists(inner, max_size=3), max_leaves=4
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=4,
 )
 CONTEXTS = st.builds(
     lambda texts, first, certs, unknown: NatsContext(
@@ -192,7 +202,9 @@ def test_each_server_has_the_path_of_its_own_url():
 
 def test_the_domain_or_the_prefix_is_that_of_jetstream():
     assert "$JS.hub.API.INFO" == NatsContext(jetstream_domain="hub").jetstream.api.account_info()
-    assert "acc.API.INFO" == NatsContext(jetstream_api_prefix="acc.API").jetstream.api.account_info()
+    assert (
+        "acc.API.INFO" == NatsContext(jetstream_api_prefix="acc.API").jetstream.api.account_info()
+    )
     assert "$JS.API.INFO" == NatsContext().jetstream.api.account_info()
 
 
@@ -209,7 +221,11 @@ def test_the_domain_or_the_prefix_is_that_of_jetstream():
         ({"key": "k"}, InvalidContext, "cert beside key"),
         ({"url": f"nats://u:{CANARY}@h:x"}, InvalidConfig, "port"),
         ({"url": f"ws://u:{CANARY}@[h/x"}, InvalidConfig, "IPv6 address in the brackets"),
-        ({"jetstream_domain": "a", "jetstream_api_prefix": "b"}, InvalidConfig, "a domain or a prefix"),
+        (
+            {"jetstream_domain": "a", "jetstream_api_prefix": "b"},
+            InvalidConfig,
+            "a domain or a prefix",
+        ),
         ({"jetstream_domain": "a b"}, InvalidSubject, "prefix"),
         ({"inbox_prefix": "a.>"}, InvalidSubject, "prefix"),
     ],
@@ -302,7 +318,13 @@ def test_a_profile_names_creds_and_servers(text, profile):
 
 @pytest.mark.parametrize(
     "text",
-    ["no", "[]", '{"user_creds": 1}', '{"operator": {"service": [1]}}', '{"operator": {"service": 1}}'],
+    [
+        "no",
+        "[]",
+        '{"user_creds": 1}',
+        '{"operator": {"service": [1]}}',
+        '{"operator": {"service": 1}}',
+    ],
 )
 def test_what_is_no_profile_is_a_typed_error(text):
     with pytest.raises(JsprotoError, match="profile of nsc"):

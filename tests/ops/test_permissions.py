@@ -1,4 +1,6 @@
-"""Permissions of each use, added up and as the server's configuration has them; a live test runs each use with no more."""
+"""Permissions of each use, added up and as the server's configuration has them; a live test runs
+each use with no more.
+"""
 
 from __future__ import annotations
 

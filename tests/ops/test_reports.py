@@ -1,4 +1,6 @@
-"""Reports: rows of what was asked, as text, as JSON and as a graph; and nothing that is missing goes unsaid."""
+"""Reports: rows of what was asked, as text, as JSON and as a graph; and nothing that is missing
+goes unsaid.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def stream(name: str, config: dict[str, object] | None = None, **more: object) -
 
 
 def consumer(name: str, config: dict[str, object] | None = None, **more: object) -> ConsumerInfo:
-    return ConsumerInfo.from_wire({"stream_name": "S", "name": name, "config": config or {}, **more})
+    return ConsumerInfo.from_wire(
+        {"stream_name": "S", "name": name, "config": config or {}, **more}
+    )
 
 
 def of(*streams: StreamInfo, consumers: dict[str, list[ConsumerInfo]] | None = None) -> Inventory:
@@ -140,8 +144,18 @@ def test_consumers_are_shown_with_how_far_they_are() -> None:
         timedelta(seconds=30),
         "paused",
     )
-    assert (first.ack_pending, first.redelivered, first.unprocessed, first.ack_floor) == (1, 2, 3000, 9)
-    assert (second.mode, second.ack_policy, second.state, third.state) == ("push", "none", "idle", "")
+    assert (first.ack_pending, first.redelivered, first.unprocessed, first.ack_floor) == (
+        1,
+        2,
+        3000,
+        9,
+    )
+    assert (second.mode, second.ack_policy, second.state, third.state) == (
+        "push",
+        "none",
+        "idle",
+        "",
+    )
     assert "3,000" in report.as_text()
     assert report.as_json()["rows"][0]["ack_wait"] == 30.0
 
@@ -181,7 +195,9 @@ REPLICAS = of(
 def test_replication_shows_each_way_with_what_is_known_of_it() -> None:
     report = replication_report(REPLICAS)
 
-    assert [(each.stream, each.kind, each.source, each.filters, each.lag) for each in report.rows] == [
+    assert [
+        (each.stream, each.kind, each.source, each.filters, each.lag) for each in report.rows
+    ] == [
         ("COPY", "mirror", "ORDERS", "", 1234),
         ('A"LL', "source", "X", "x.*", 1),
         ('A"LL', "source", "X", "x.y to z, x.q", 0),
@@ -199,7 +215,10 @@ def test_the_graph_has_an_arrow_for_each_way_and_names_stay_in_their_quotes() ->
     assert lines[:3] == ["digraph replication {", "  rankdir=LR;", "  node [shape=box];"]
     assert lines[-1] == "}"
     assert r'  "$JS.hub.API ORDERS" [label="ORDERS\n$JS.hub.API", style=dashed];' in lines
-    assert r'  "$JS.hub.API ORDERS" -> "COPY" [label="mirror\nlag 1,234\nno\nway", color=red];' in lines
+    assert (
+        r'  "$JS.hub.API ORDERS" -> "COPY" [label="mirror\nlag 1,234\nno\nway", color=red];'
+        in lines
+    )
     assert r'  "X" -> "A\"LL" [label="source\nx.*\nlag 1"];' in lines
     assert sum("->" in each for each in lines) == 5
 
@@ -215,7 +234,14 @@ def test_a_cluster_is_shown_by_server_with_groups_that_have_no_leader() -> None:
     )
 
     assert [
-        (each.server, each.streams_led, each.streams, each.consumers_led, each.consumers, each.behind)
+        (
+            each.server,
+            each.streams_led,
+            each.streams,
+            each.consumers_led,
+            each.consumers,
+            each.behind,
+        )
         for each in report.rows
     ] == [("n1", 1, 1, 1, 1, 0), ("n2", 0, 2, 0, 1, 0), ("n3", 0, 1, 0, 1, 2)]
     assert [(each.offline, each.lag, each.cluster) for each in report.rows] == [
@@ -262,7 +288,9 @@ def test_who_has_no_leader_is_marked() -> None:
 @pytest.mark.parametrize("name", list(REPORTS))
 def test_what_could_not_be_asked_stands_below_every_report(name) -> None:
     listed = Listing([], missing=["M"], offline={"O": "unsupported"})
-    unsaid = REPORTS[name](Inventory(streams=listed, consumers={"S": Listing([], offline={"C": "why"})}))
+    unsaid = REPORTS[name](
+        Inventory(streams=listed, consumers={"S": Listing([], offline={"C": "why"})})
+    )
 
     assert unsaid.name == name
     assert unsaid.as_text().splitlines()[2:] == [

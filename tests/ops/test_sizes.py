@@ -1,4 +1,6 @@
-"""Sizes of stored messages by the README's formula; a live test compares them with the state of a stream."""
+"""Sizes of stored messages by the README's formula; a live test compares them with the state of a
+stream.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""Every request to the API that was recorded, asked by our procedures: the same bytes go out, and the answer means the same.
+"""Every request to the API that was recorded, asked by our procedures: the same bytes go out, and
+the answer means the same.
 
-A recorded request is taken apart (verb, names, members) and asked again by the procedure of its verb. It must put the same
-subject and the same members on the wire; then it hears what the server said, and ends in a value or in the error of that
-very number. What cannot be asked with our procedures, because they refuse it or have no word for it, is a mistake that
-was made on purpose: the server refused it too, or stayed silent.
+A recorded request is taken apart (verb, names, members) and asked again by the procedure of its
+verb. It must put the same subject and the same members on the wire; then it hears what the server
+said, and ends in a value or in the error of that very number. What cannot be asked with our
+procedures, because they refuse it or have no word for it, is a mistake that was made on purpose:
+the server refused it too, or stayed silent.
 """
 
 from __future__ import annotations
@@ -129,7 +131,11 @@ def _create_consumer(api: ApiSubjects, names: list[str], body: dict[str, object]
     config = ConsumerConfig.from_wire(body["config"])
     action = ConsumerAction(body.get("action", ""))
     return manage.create_consumer(
-        api, str(body["stream_name"]), config, action=action, pedantic=bool(body.get("pedantic", False))
+        api,
+        str(body["stream_name"]),
+        config,
+        action=action,
+        pedantic=bool(body.get("pedantic", False)),
     )
 
 
@@ -175,7 +181,9 @@ VERBS: Mapping[str, Ask] = {
     "CONSUMER.NAMES": lambda api, names, body: manage.consumer_names(api, *names),
     "CONSUMER.LIST": lambda api, names, body: manage.consumers(api, *names),
     "CONSUMER.PAUSE": _pause,
-    "CONSUMER.UNPIN": lambda api, names, body: maintenance.unpin_consumer(api, *names, body["group"]),
+    "CONSUMER.UNPIN": lambda api, names, body: maintenance.unpin_consumer(
+        api, *names, body["group"]
+    ),
     "CONSUMER.RESET": lambda api, names, body: maintenance.reset_consumer(api, *names, **body),
     "CONSUMER.LEADER.STEPDOWN": lambda api, names, body: cluster.step_down_consumer(
         api, *names, placement=_placement(body), wait=False
@@ -184,7 +192,9 @@ VERBS: Mapping[str, Ask] = {
     "DIRECT.GET": lambda api, names, body: stored_message(
         api,
         names[0],
-        MessageSelector(last_by_subj=".".join(names[1:])) if len(names) > 1 and not body else _which(body),
+        MessageSelector(last_by_subj=".".join(names[1:]))
+        if len(names) > 1 and not body
+        else _which(body),
         direct=True,
     ),
 }
@@ -238,7 +248,9 @@ def first(steps: Steps[object]) -> Call:
 
 
 def outcome(steps: Steps[object], asked: Asked) -> object:
-    """What our procedure makes of the recorded answer; a further question of it (another page) is its value."""
+    """What our procedure makes of the recorded answer; a further question of it (another page) is
+    its value.
+    """
     frame = asked.answers[0]
     status = None if frame[3] is None else status_of(frame[3])
     try:
@@ -252,7 +264,9 @@ def outcome(steps: Steps[object], asked: Asked) -> object:
 
 
 @recorded
-def test_a_recorded_request_is_asked_in_the_same_words_and_its_answer_understood(path: Path) -> None:
+def test_a_recorded_request_is_asked_in_the_same_words_and_its_answer_understood(
+    path: Path,
+) -> None:
     for asked in exchanges(path):
         found = verb_of(asked.subject)
         if found is None or is_page(asked):
@@ -288,11 +302,15 @@ def test_a_recorded_request_is_asked_in_the_same_words_and_its_answer_understood
             assert isinstance(result, ApiError), (asked.subject, result)
             assert result.err_code == number
         else:
-            assert isinstance(result, (StatusError, NoResponders, ApiError)), (asked.subject, result)
+            assert isinstance(result, (StatusError, NoResponders, ApiError)), (
+                asked.subject,
+                result,
+            )
 
 
 def mistaken(asked: Asked) -> None:
-    """What we refuse to say the server refused too, or stayed silent; or it is a wish that we have no word for:
+    """What we refuse to say the server refused too, or stayed silent; or it is a wish that we have
+    no word for:
     the payload alone, without its place."""
     unspoken = ".DIRECT.GET." in asked.subject and b'"no_hdr":true' in asked.payload
     old = b'"action":"bogus"' in asked.payload  # 2.9 does not look at it
@@ -301,7 +319,8 @@ def mistaken(asked: Asked) -> None:
 
 
 def differs(asked: Asked, call: Call) -> None:
-    """The same members on another subject of the verb; or a last message on the subject that it has for itself; or a
+    """The same members on another subject of the verb; or a last message on the subject that it has
+    for itself; or a
     start time with the subject that steps over deleted messages."""
     ours, theirs = json.loads(call.payload or b"{}"), asked.members
     last = theirs.get("last_by_subj")
@@ -326,11 +345,15 @@ def test_a_recorded_batch_is_read_as_far_as_the_server_answered(path: Path) -> N
         try:
             options = BatchOptions(
                 seq=members.get("seq"),
-                start_time=Timestamp.parse(members["start_time"]) if "start_time" in members else None,
+                start_time=Timestamp.parse(members["start_time"])
+                if "start_time" in members
+                else None,
                 next_by_subj=members.get("next_by_subj", ""),
                 multi_last=members.get("multi_last", ()),
                 up_to_seq=members.get("up_to_seq"),
-                up_to_time=Timestamp.parse(members["up_to_time"]) if "up_to_time" in members else None,
+                up_to_time=Timestamp.parse(members["up_to_time"])
+                if "up_to_time" in members
+                else None,
                 page=members.get("batch", 500),
                 page_bytes=members.get("max_bytes", 4 * 1024 * 1024),
             )

@@ -1,7 +1,9 @@
-"""What real servers said to the push consumers of an ordered reader, heard by our machine in the reader's place.
+"""What real servers said to the push consumers of an ordered reader, heard by our machine in the
+reader's place.
 
-A recording shows a row of consumers, ``ord1``, ``ord2``, each with an inbox of its own; ours are told what its were told. Our
-machine must reset at the same places, ask for the same starts and hand out every message of the stream once.
+A recording shows a row of consumers, ``ord1``, ``ord2``, each with an inbox of its own; ours are
+told what its were told. Our machine must reset at the same places, ask for the same starts and hand
+out every message of the stream once.
 """
 
 from __future__ import annotations
@@ -29,7 +31,11 @@ recorded = pytest.mark.parametrize(
 )
 CONSUMER_CREATE = "$JS.API.CONSUMER.CREATE.S."
 #: How many messages the reader gets, and how many came behind a gap and had to come again.
-BOOKS = {"ordered_consumer_gone": (3, 0), "ordered_reset_gap": (4, 1), "ordered_heartbeat_gap": (1, 0)}
+BOOKS = {
+    "ordered_consumer_gone": (3, 0),
+    "ordered_reset_gap": (4, 1),
+    "ordered_heartbeat_gap": (1, 0),
+}
 FIELDS = ("deliver_policy", "opt_start_seq", "opt_start_time")
 
 
@@ -39,7 +45,12 @@ class Replay:
     def __init__(self, path: Path, *, restore: bool = False) -> None:
         self.rig = Rig(
             form=SourceKind.PUSH,
-            pulls={"idle_heartbeat": 0.5, "expires": 1.0, "heartbeat_factor": 3.0, "retry_wait": 0.01},
+            pulls={
+                "idle_heartbeat": 0.5,
+                "expires": 1.0,
+                "heartbeat_factor": 3.0,
+                "retry_wait": 0.01,
+            },
         )
         self.restore = restore
         self.taken: list[int] = []

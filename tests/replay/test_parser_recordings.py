@@ -1,6 +1,7 @@
 """Every recording of a real server, through the parser in every way it could have been cut.
 
-INFO is the dear part of a cut (its JSON), so its reading is remembered here; everything else is the parser as it is.
+INFO is the dear part of a cut (its JSON), so its reading is remembered here; everything else is the
+parser as it is.
 """
 
 import random
@@ -27,11 +28,15 @@ VERSIONS = sorted(path.name for path in folder().glob("*") if path.is_dir())
 
 
 @pytest.fixture(
-    scope="module", params=VERSIONS or [pytest.param("", marks=pytest.mark.skip("set JSPROTO_TRACES"))]
+    scope="module",
+    params=VERSIONS or [pytest.param("", marks=pytest.mark.skip("set JSPROTO_TRACES"))],
 )
 def recordings(request) -> list[Recording]:
     """All recordings of one server version."""
-    return [parse_recording(path.read_bytes()) for path in sorted((folder() / request.param).glob("*.jsonl"))]
+    return [
+        parse_recording(path.read_bytes())
+        for path in sorted((folder() / request.param).glob("*.jsonl"))
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -71,19 +76,26 @@ def test_frames_are_those_that_the_recorder_counted(recordings):
 
         assert dict(counted) == dict(observed.operations), recording.scenario
         errors = [
-            frame.text for delivered in frames.values() for frame in delivered if isinstance(frame, Err)
+            frame.text
+            for delivered in frames.values()
+            for frame in delivered
+            if isinstance(frame, Err)
         ]
         assert errors == [error.removeprefix("-ERR ").strip("'") for error in observed.errors], (
             recording.scenario
         )
         for conn, delivered in frames.items():
-            blocks = [frame[3] for frame in delivered if isinstance(frame, tuple) and frame[3] is not None]
+            blocks = [
+                frame[3] for frame in delivered if isinstance(frame, tuple) and frame[3] is not None
+            ]
             read = [Headers.parse(block) for block in blocks if status_of(block)]
             seen = [status for status in observed.statuses if status.conn == conn]
             if len(observed.statuses) < 60:
                 assert len(read) == len(seen), recording.scenario
             for headers, status in zip(read, seen, strict=False):
-                assert headers.status == (status.code, status.description.strip()), recording.scenario
+                assert headers.status == (status.code, status.description.strip()), (
+                    recording.scenario
+                )
                 assert dict(headers) == status.headers, recording.scenario
 
 
@@ -104,7 +116,9 @@ def test_byte_by_byte_gives_the_frames_of_the_whole(streams):
 
 
 def test_every_cut_in_two_of_a_small_stream_gives_the_frames_of_the_whole(streams):
-    """Behind a frame the parser is as new, which is asserted, so a cut is judged on its frame and the one behind it."""
+    """Behind a frame the parser is as new, which is asserted, so a cut is judged on its frame and
+    the one behind it.
+    """
     new, judged = Parser().snapshot(), set()
     for name, data, frames in streams:
         if not 0 < len(data) <= SMALL:
@@ -127,7 +141,9 @@ def test_every_cut_in_two_of_a_small_stream_gives_the_frames_of_the_whole(stream
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_cut_in_two_of_a_small_file_gives_the_frames_of_the_whole(version):
-    """The windows of the test above, checked the plain way: every file of up to 4 KB, cut everywhere."""
+    """The windows of the test above, checked the plain way: every file of up to 4 KB, cut
+    everywhere.
+    """
     judged = 0
     for path in sorted((folder() / version).glob("*.jsonl")):
         if path.stat().st_size > SMALL:
@@ -175,10 +191,18 @@ def test_damaged_header_blocks_are_delivered_with_their_damage(recordings):
         if r.scenario in {"core_headers_odd", "pull_odd_headers"}
     }
 
-    blocks = [Headers.parse(frame[3]) for frame in odd["core_headers_odd"] if operation(frame) == "HMSG"]
+    blocks = [
+        Headers.parse(frame[3]) for frame in odd["core_headers_odd"] if operation(frame) == "HMSG"
+    ]
     assert [h.items() for h in blocks] == [
         (("A", "1"), ("A", "2"), ("a", "3")),
-        (("nAtS-mSg-iD", "spaced value"), ("Empty", ""), ("Empty2", ""), ("NoSpace", "v"), ("C", "a:b: c")),
+        (
+            ("nAtS-mSg-iD", "spaced value"),
+            ("Empty", ""),
+            ("Empty2", ""),
+            ("NoSpace", "v"),
+            ("C", "a:b: c"),
+        ),
         (),
         (),
         (),
@@ -205,9 +229,14 @@ def test_damaged_header_blocks_are_delivered_with_their_damage(recordings):
         b"zero header length",
     ]
 
-    blocks = [Headers.parse(frame[3]) for frame in odd["pull_odd_headers"] if operation(frame) == "HMSG"]
+    blocks = [
+        Headers.parse(frame[3]) for frame in odd["pull_odd_headers"] if operation(frame) == "HMSG"
+    ]
     assert [(h.items(), [d.line for d in h.defects]) for h in blocks] == [
-        ((("A", "1"), ("A", "2"), ("a", "3"), ("empty", ""), ("sp ", "y")), [b"  lead: x", b"sp :  y  "]),
+        (
+            (("A", "1"), ("A", "2"), ("a", "3"), ("empty", ""), ("sp ", "y")),
+            [b"  lead: x", b"sp :  y  "],
+        ),
         ((), []),
         ((), [b"garbage without version"]),
         ((("K", "v"),), [b"nocolon"]),

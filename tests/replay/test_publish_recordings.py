@@ -1,4 +1,6 @@
-"""Recordings of real publishers, 2.9 to 2.15: what our machines write is what was written there, and every answer is understood."""
+"""Recordings of real publishers, 2.9 to 2.15: what our machines write is what was written there,
+and every answer is understood.
+"""
 
 from __future__ import annotations
 
@@ -100,21 +102,35 @@ def test_every_answer_to_a_publish_is_an_acknowledgement_or_a_typed_error(path: 
 def test_a_publish_with_the_recorded_headers_is_answered_as_it_was(path: Path) -> None:
     """The procedure behind `publish` is given what the recorded client sent, and what it heard."""
     for each, block, payload in Heard(path).pairs():
-        if each.reply.endswith(".$FI") or (each.headers is not None and "Nats-Batch-Id" in each.headers):
+        if each.reply.endswith(".$FI") or (
+            each.headers is not None and "Nats-Batch-Id" in each.headers
+        ):
             continue
         procedure = Procedure(
-            lambda each=each: publish(each.subject, each.payload, headers=each.headers or (), retries=0)
+            lambda each=each: publish(
+                each.subject, each.payload, headers=each.headers or (), retries=0
+            )
         )
         procedure.port = Port()
         procedure.opened(0.0)
         (ours,) = (command for command in procedure.port.commands if isinstance(command, Publish))
-        assert (ours.subject, ours.payload, ours.headers) == (each.subject, each.payload, each.headers)
-        procedure.replied(int(ours.reply.rsplit(".", 1)[1]), ("1", ours.reply, "", block, payload), 0.0)
+        assert (ours.subject, ours.payload, ours.headers) == (
+            each.subject,
+            each.payload,
+            each.headers,
+        )
+        procedure.replied(
+            int(ours.reply.rsplit(".", 1)[1]), ("1", ours.reply, "", block, payload), 0.0
+        )
         assert procedure.ended
         if procedure.error is None:
             assert procedure.take(0.0) == pub_ack(payload, RequestContext())
         else:
-            assert payload or isinstance(procedure.error, StatusError) or (block or b"")[9:12] == b"503"
+            assert (
+                payload
+                or isinstance(procedure.error, StatusError)
+                or (block or b"")[9:12] == b"503"
+            )
 
 
 @needs_recordings
@@ -122,7 +138,9 @@ def test_a_publish_with_the_recorded_headers_is_answered_as_it_was(path: Path) -
 def test_a_batch_writes_what_the_recorded_one_wrote_and_ends_as_it_did(name: str) -> None:
     heard = Heard(NEWEST / "pub_atomic_batch.jsonl")
     theirs = [
-        each for each in heard.sent if each.headers is not None and each.headers.last("Nats-Batch-Id") == name
+        each
+        for each in heard.sent
+        if each.headers is not None and each.headers.last("Nats-Batch-Id") == name
     ]
     eob = theirs[-1].headers["Nats-Batch-Commit"] == "eob"
     messages = [(each.subject, each.payload) for each in (theirs[:-1] if eob else theirs)]
@@ -139,7 +157,9 @@ def test_a_batch_writes_what_the_recorded_one_wrote_and_ends_as_it_did(name: str
         asking = [number for number, each in enumerate(ours) if each.reply]
         number = asking[answered]
         ((block, payload),) = heard.answers[theirs[number].reply]
-        batch.replied(int(ours[number].reply.rsplit(".", 1)[1]), ("1", "r", "", block, payload), 0.0)
+        batch.replied(
+            int(ours[number].reply.rsplit(".", 1)[1]), ("1", "r", "", block, payload), 0.0
+        )
         answered += 1
     ours = [each for each in batch.port.commands if isinstance(each, Publish)]
 
@@ -161,11 +181,15 @@ def test_an_ingest_says_what_the_recorded_one_said_and_knows_what_was_lost() -> 
         if operation == "4":
             ingest.ticked(ingest.deadline)
         else:
-            while ingest.sent < int(number):  # what the recorded client left out on purpose is what is lost
+            while ingest.sent < int(
+                number
+            ):  # what the recorded client left out on purpose is what is lost
                 assert ingest.offered((each.subject, each.payload), 0.0)
         for block, payload in heard.answers.get(each.reply, []):
             ingest.delivered([("1", each.reply, "", block, payload)], 0.0)
-    said = {each.reply.split(".", 5)[5] for each in ingest.port.commands if isinstance(each, Publish)}
+    said = {
+        each.reply.split(".", 5)[5] for each in ingest.port.commands if isinstance(each, Publish)
+    }
     recorded = {each.reply.split(".", 3)[3] for each in theirs} - {
         "u1.10.ok.15.2.$FI"
     }  # its last message commits

@@ -1,9 +1,11 @@
-"""What real servers said to pulls, fed to our machines: every pull ends once, by what the server said, and no counter drifts.
+"""What real servers said to pulls, fed to our machines: every pull ends once, by what the server
+said, and no counter drifts.
 
-A recording shows one client's pulls. Where a pull was alone on its inbox, a `Fetch` takes its place and hears what the
-server answered. Where several shared an inbox, their statuses can't be told apart, so a `PendingPulls` follows the sum. The
-recordings of a small reference loop (``consume_*``) hold its counters: a `Consume` in its place must ask for the same
-pulls and count the same. An ack that is also a pull (``+NXT``) is a pull like any other.
+A recording shows one client's pulls. Where a pull was alone on its inbox, a `Fetch` takes its place
+and hears what the server answered. Where several shared an inbox, their statuses can't be told
+apart, so a `PendingPulls` follows the sum. The recordings of a small reference loop (``consume_*``)
+hold its counters: a `Consume` in its place must ask for the same pulls and count the same. An ack
+that is also a pull (``+NXT``) is a pull like any other.
 """
 
 from __future__ import annotations
@@ -104,7 +106,9 @@ class Line:
                         and command.payload.startswith(b"+NXT")
                         and command.reply
                     ):
-                        yield Asked(record.at, command.reply, body_of(command.payload.removeprefix(b"+NXT")))
+                        yield Asked(
+                            record.at, command.reply, body_of(command.payload.removeprefix(b"+NXT"))
+                        )
                     elif isinstance(command, UnsubLine) and not command.limit:
                         yield Gone(record.at)
             elif isinstance(record, Received):
@@ -117,7 +121,9 @@ class Line:
     def sid_of(self, reply: str) -> str:
         """The subscription that a reply subject belongs to, ``""`` if there is none."""
         for subject, sid in self.sids.items():
-            if subject == reply or (subject.endswith((">", "*")) and reply.startswith(subject[:-1])):
+            if subject == reply or (
+                subject.endswith((">", "*")) and reply.startswith(subject[:-1])
+            ):
                 return sid
         return ""
 
@@ -249,7 +255,11 @@ def test_what_a_fetch_is_owed_is_what_the_servers_pending_headers_say(path):
     for line in lines_of(path):
         for stand in stands(line):
             status = stand.statuses[0] if stand.statuses else (0, "")
-            if stand.pending is None or "broken" in stand.asked.body or judge(*status).end is EndReason.RESET:
+            if (
+                stand.pending is None
+                or "broken" in stand.asked.body
+                or judge(*status).end is EndReason.RESET
+            ):
                 continue
             assert stand.owed_at_end is not None
             messages, size = stand.pending
@@ -272,7 +282,9 @@ def test_a_fetch_hands_out_every_message_and_nothing_else(path):
 def test_the_recordings_show_most_ends():
     if not PATHS:
         pytest.skip("set JSPROTO_TRACES")
-    seen = {stand.fetch.reason for path in PATHS for line in lines_of(path) for stand in stands(line)}
+    seen = {
+        stand.fetch.reason for path in PATHS for line in lines_of(path) for stand in stands(line)
+    }
 
     assert seen >= {
         None,
@@ -322,7 +334,9 @@ def test_over_all_pulls_of_an_inbox_the_sum_never_goes_wrong(path):
 
 
 def follow(ledger: PendingPulls, frame: Delivery, replies: dict[str, str]) -> None:
-    """One frame for a ledger. A status on a shared inbox goes to the pull that its numbers fit, else to the oldest."""
+    """One frame for a ledger. A status on a shared inbox goes to the pull that its numbers fit,
+    else to the oldest.
+    """
     _, subject, reply, block, _ = frame
     if reply:
         bounded = any(pull.max_bytes for pull in ledger.open.values())
@@ -381,7 +395,8 @@ def test_a_consume_asks_for_the_same_pulls_and_counts_the_same_as_the_recorded_l
         consume = put_back(consume)
         before = consume.asked
         if expired(step.frame):
-            # Nothing more comes: what the server says it still owed, over all pulls, is what we think it does.
+            # Nothing more comes: what the server says it still owed, over all pulls, is what we
+            # think it does.
             assert before == sum(
                 (pending_of(each.frame[3] or b"") or (0, 0))[by_bytes]
                 for each in line.steps
@@ -400,9 +415,13 @@ def test_a_consume_asks_for_the_same_pulls_and_counts_the_same_as_the_recorded_l
         if isinstance(each, Publish) and each.subject == NEXT
     ]
     numbers = [(each["batch"], each.get("max_bytes")) for each in requests]
-    assert numbers[: len(asked)] == [(step.body["batch"], step.body.get("max_bytes")) for step in asked]
+    assert numbers[: len(asked)] == [
+        (step.body["batch"], step.body.get("max_bytes")) for step in asked
+    ]
     assert taken == sum(
-        1 for step in line.steps if isinstance(step, Heard) and step.frame[0] == sid and step.frame[2]
+        1
+        for step in line.steps
+        if isinstance(step, Heard) and step.frame[0] == sid and step.frame[2]
     )
 
 
@@ -431,7 +450,8 @@ def test_an_ack_that_is_also_a_pull_is_counted_as_one_in_each_of_its_forms(path)
         elif isinstance(step, Heard):
             follow(ledger, step.frame, replies)
 
-    # The first is a plain pull; then +NXT alone, with a number, with JSON, with JSON close by, and with broken JSON.
+    # The first is a plain pull; then +NXT alone, with a number, with JSON, with JSON close by, and
+    # with broken JSON.
     assert owed == [1, 1, 2, 2, 1, 1]
     assert ledger.open == {}
     assert ledger.counts == {EndReason.FILLED: 5, EndReason.FATAL: 1}

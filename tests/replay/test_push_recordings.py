@@ -1,7 +1,9 @@
-"""Recordings of real push consumers, 2.9 to 2.15, through a push subscription: what it hands out, answers and tells.
+"""Recordings of real push consumers, 2.9 to 2.15, through a push subscription: what it hands out,
+answers and tells.
 
-A recording's client listened on ``push.x`` and the consumer was made beside it; here the subscription binds to that consumer with
-the configuration that was asked for, and hears the frames of that client's sids at the recorded times.
+A recording's client listened on ``push.x`` and the consumer was made beside it; here the
+subscription binds to that consumer with the configuration that was asked for, and hears the frames
+of that client's sids at the recorded times.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ class Play:
             ):
                 self._bind({**record.detail["request"]["config"], **config}, record.at)
             elif isinstance(record, Received):
-                frames = [f for f in parser.feed(record.data) if isinstance(f, tuple) and f[0] == sid]
+                frames = [
+                    f for f in parser.feed(record.data) if isinstance(f, tuple) and f[0] == sid
+                ]
                 run = [(self.sub.port.sid, *frame[1:]) for frame in frames]
                 for part in [[frame] for frame in run] if single else [run] if run else []:
                     self.sub.delivered(part, record.at)
@@ -83,13 +87,17 @@ class Play:
 
     @staticmethod
     def _fresh() -> PushSubscription[JsMessage]:
-        sub: PushSubscription[JsMessage] = PushSubscription(API, Subscribe(stream="S", consumer="C"))
+        sub: PushSubscription[JsMessage] = PushSubscription(
+            API, Subscribe(stream="S", consumer="C")
+        )
         sub.port = Port()
         return sub
 
     def _bind(self, config: dict[str, object], now: float) -> None:
         group = str(config.get("deliver_group", ""))
-        self.sub = PushSubscription(API, Subscribe(stream="S", consumer="C", queue=group), PushOptions())
+        self.sub = PushSubscription(
+            API, Subscribe(stream="S", consumer="C", queue=group), PushOptions()
+        )
         self.sub.port = Port()
         self.sub.opened(now)
         body = {"stream_name": "S", "name": "C", "config": config}
@@ -119,7 +127,9 @@ class Play:
         self.told += [(kind, now) for kind, _ in self.sub.port.notices]
         self.sub.port.notices.clear()
         if self.copied:
-            twin: PushSubscription[JsMessage] = PushSubscription(API, self.sub.asked, self.sub.options)
+            twin: PushSubscription[JsMessage] = PushSubscription(
+                API, self.sub.asked, self.sub.options
+            )
             twin.port = Port()
             twin.restore(self.sub.snapshot())
             self.sub = twin
@@ -146,7 +156,9 @@ def test_heartbeats_of_a_filtered_consumer_move_the_stream_sequence_and_are_no_g
     assert play.told == []
 
 
-def test_nobody_says_that_the_consumer_was_deleted_but_three_heartbeats_later_there_is_the_alarm(recording):
+def test_nobody_says_that_the_consumer_was_deleted_but_three_heartbeats_later_there_is_the_alarm(
+    recording,
+):
     play = Play(recording("push_consumer_deleted"))
 
     ((kind, at),) = play.told
@@ -163,7 +175,9 @@ def test_members_of_a_group_share_the_messages_and_see_no_gaps(recording):
 
 def test_a_name_in_use_is_looked_up_as_a_lost_race(recording):
     one = recording("push_duplicate_bind")
-    frames = [f for f in Parser(any_sid=True).feed(b"".join(one.received("a"))) if isinstance(f, tuple)]
+    frames = [
+        f for f in Parser(any_sid=True).feed(b"".join(one.received("a"))) if isinstance(f, tuple)
+    ]
     asked = Subscribe(stream="S", settings=ConsumerConfig(durable_name="C"))
     steps = ensure(API, asked, "S", "push.y")
     next(steps)
@@ -197,7 +211,9 @@ def test_replay_original_is_quiet_even_where_heartbeats_were_promised(recording)
 
 
 def asked_in(one: Recording) -> list[str]:
-    return [str(status.headers.get("Nats-Consumer-Stalled", "")) for status in one.observed.statuses]
+    return [
+        str(status.headers.get("Nats-Consumer-Stalled", "")) for status in one.observed.statuses
+    ]
 
 
 def test_a_reader_that_keeps_up_answers_each_question_as_it_comes(recording):
@@ -206,19 +222,24 @@ def test_a_reader_that_keeps_up_answers_each_question_as_it_comes(recording):
     questions = list(dict.fromkeys(filter(None, asked_in(one))))
 
     assert play.numbers == list(range(1, 61))
-    # The recorded client did not answer, so heartbeats insist; without proof that ours were lost nothing is said twice.
+    # The recorded client did not answer, so heartbeats insist; without proof that ours were lost
+    # nothing is said twice.
     assert [subject for subject, _ in play.answers] == questions
     assert play.told == []
 
 
-def test_a_reader_that_takes_nothing_answers_nothing_and_each_question_once_when_it_gets_there(recording):
+def test_a_reader_that_takes_nothing_answers_nothing_and_each_question_once_when_it_gets_there(
+    recording,
+):
     one = recording("push_flow_control_stalled")
     play = Play(one, eager=False)
     assert play.answers == []
     play.take()
 
     assert play.numbers == list(range(1, 61))
-    assert [subject for subject, _ in play.answers] == list(dict.fromkeys(filter(None, asked_in(one))))
+    assert [subject for subject, _ in play.answers] == list(
+        dict.fromkeys(filter(None, asked_in(one)))
+    )
 
 
 def test_where_the_answer_acknowledges_it_says_what_the_recorded_client_said(recording):

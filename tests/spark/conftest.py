@@ -1,7 +1,9 @@
-"""One Spark session for all tests that need one, and streams with messages on a server of their own.
+"""One Spark session for all tests that need one, and streams with messages on a server of their
+own.
 
-A session takes seven seconds to start and half a gigabyte, so the files that ask for it are run by one process (`xdist_group`
-would need another way to share the work; a file is one piece of work, so they are few).
+A session takes seven seconds to start and half a gigabyte, so the files that ask for it are run by
+one process (`xdist_group` would need another way to share the work; a file is one piece of work, so
+they are few).
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # Code that runs for seconds is compiled quickly and not well: half of the time of the tests was the JVM's second compiler.
+    # Code that runs for seconds is compiled quickly and not well: half of the time of the tests was
+    # the JVM's second compiler.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
@@ -40,7 +43,9 @@ def java_or_skip() -> None:
     """Spark runs on Java; without one there is nothing to test."""
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java") is None and not (home and (Path(home) / "bin" / "java").exists()):
-        pytest.skip("Spark needs Java 17 or newer: apt-get install openjdk-17-jre-headless, or set JAVA_HOME")
+        pytest.skip(
+            "Spark needs Java 17 or newer: apt-get install openjdk-17-jre-headless, or set JAVA_HOME"
+        )
 
 
 @pytest.fixture(scope="session")
@@ -61,13 +66,18 @@ def spark(tmp_path_factory):
     events = folder / "events"
     events.mkdir()
     builder = sql.SparkSession.builder.master("local[2,4]").appName("jsproto tests")
-    places = {"spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.eventLog.dir": events.as_uri()}
+    places = {
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.eventLog.dir": events.as_uri(),
+    }
     for name, value in {**SETTINGS, **places}.items():
         builder = builder.config(name, value)
     with contextlib.chdir(folder):  # where relative paths of a query lie, and no module of ours
         handler = signal.getsignal(signal.SIGINT)
         session = builder.getOrCreate()
-    signal.signal(signal.SIGINT, handler)  # Spark's own raises wherever it is, which others test for
+    signal.signal(
+        signal.SIGINT, handler
+    )  # Spark's own raises wherever it is, which others test for
     yield session
     session.stop()
     del os.environ[PASSWORD_VARIABLE]

@@ -10,7 +10,9 @@ CONNECT = b'CONNECT {"verbose":false,"lang":"test","version":"1.2","headers":tru
 
 
 def session(messages: int, fault: str = "") -> bytes:
-    """One trace: a pull, so many messages, an ack for each. ``fault``: ``twice`` acks one again, ``deaf`` leaves a PING alone."""
+    """One trace: a pull, so many messages, an ack for each. ``fault``: ``twice`` acks one again,
+    ``deaf`` leaves a PING alone.
+    """
     lines = [FIRST_LINE, ": server_version 2.15.1", ": scenario consume"]
 
     def says(way: str, data: bytes) -> None:

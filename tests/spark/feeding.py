@@ -8,7 +8,8 @@ import pyspark
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-#: Sources in Python have limits, and so streams, since Spark 4.2; `tests/long/spark_versions.py` runs these tests on older ones too.
+#: Sources in Python have limits, and so streams, since Spark 4.2; `tests/long/spark_versions.py`
+#: runs these tests on older ones too.
 STREAMS = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2)
 #: Only what tests of ranges look at.
 SEQUENCES = StructType([StructField("sequence", LongType())])
@@ -16,10 +17,18 @@ PAYLOADS = StructType([StructField("sequence", LongType()), StructField("payload
 
 
 def new_stream(nc, messages=0, **config):
-    """A stream of its own name with so many messages of a few bytes; the subject is ``<name>.<k>`` with k from 0 to 2."""
+    """A stream of its own name with so many messages of a few bytes; the subject is ``<name>.<k>``
+    with k from 0 to 2.
+    """
     name = "T" + uuid.uuid4().hex[:12]
     stream = nc.jetstream().create_stream(
-        **{"name": name, "subjects": [f"{name}.>"], "storage": "memory", "allow_direct": True, **config}
+        **{
+            "name": name,
+            "subjects": [f"{name}.>"],
+            "storage": "memory",
+            "allow_direct": True,
+            **config,
+        }
     )
     fill(nc, stream, messages)
     return stream

@@ -1,4 +1,6 @@
-"""A source whose stream is written to between Spark's first call of `initialOffset` and the next one; its reader is ours or a naive one."""
+"""A source whose stream is written to between Spark's first call of `initialOffset` and the next
+one; its reader is ours or a naive one.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class MeanwhileSource(DataSource):
     def streamReader(self, schema):
         """A reader behind whose first answer a message is stored."""
         given = dict(self.options)
-        settings = settings_of({"servers": given["servers"], "stream": given["stream"]}, Use.STREAM_READ)
+        settings = settings_of(
+            {"servers": given["servers"], "stream": given["stream"]}, Use.STREAM_READ
+        )
 
         class Meanwhile(READERS[given["reader"]]):
             asked = 0

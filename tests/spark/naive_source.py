@@ -10,7 +10,9 @@ from tests.spark.naive_tasks import LeavingReading
 
 
 def looked_up(given, use):
-    """Settings as they are looked up in a dictionary: what is written in another way is not there, and nobody says so."""
+    """Settings as they are looked up in a dictionary: what is written in another way is not there,
+    and nobody says so.
+    """
     read = ReadSettings(
         min_partitions=int(given.get("minPartitions", 1)), read_mode=given.get("readMode", "auto")
     )

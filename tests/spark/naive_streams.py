@@ -1,7 +1,9 @@
-"""Streaming readers as one writes them first: the traps of SPARK.md 4.1, 4.2 and 4.5 close on them where ours lose nothing.
+"""Streaming readers as one writes them first: the traps of SPARK.md 4.1, 4.2 and 4.5 close on them
+where ours lose nothing.
 
-Each is all right as far as it goes, and its calls do what their names say. It does not know that Spark asks for the initial offset twice,
-that a process may die between two calls, that what is planned is not done, or that a stream may lose messages or be made anew.
+Each is all right as far as it goes, and its calls do what their names say. It does not know that
+Spark asks for the initial offset twice, that a process may die between two calls, that what is
+planned is not done, or that a stream may lose messages or be made anew.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ class NaiveReader(DataSourceStreamReader):
 
 
 class RepairedReader(NaiveReader):
-    """The same with the first repair that comes to mind: it keeps what it has answered, as long as it lives."""
+    """The same with the first repair that comes to mind: it keeps what it has answered, as long as
+    it lives.
+    """
 
     def __init__(self, settings, schema):
         super().__init__(settings, schema)
@@ -74,7 +78,12 @@ class EarlyReader(StreamReader):
             name, created = self.reading.settings.where.stream, str(partition.created)
             self.release.below(
                 Offset(
-                    stream=name, created=created, seq=partition.hi, init=1, what=self.what, owner=self.name
+                    stream=name,
+                    created=created,
+                    seq=partition.hi,
+                    init=1,
+                    what=self.what,
+                    owner=self.name,
                 )
             )
 

@@ -1,7 +1,8 @@
-"""Tasks as one writes them first, reading and writing: the traps of SPARK.md 4.3, 4.4, 4.8, 4.9 and 4.11 close on them.
+"""Tasks as one writes them first, reading and writing: the traps of SPARK.md 4.3, 4.4, 4.8, 4.9 and
+4.11 close on them.
 
-They know what a server does as long as all is well: a link stands, an answer is JSON, a header is there once, and whoever begins to read
-reads to the end.
+They know what a server does as long as all is well: a link stands, an answer is JSON, a header is
+there once, and whoever begins to read reads to the end.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ APPENDED = {
 
 
 class OneLinkReading(RangeScan):
-    """Ours as long as its link stands, as with a client that does not connect again; the rest is left to the next attempt."""
+    """Ours as long as its link stands, as with a client that does not connect again; the rest is
+    left to the next attempt.
+    """
 
     def _read(self, part):
         link = client(self.settings.where, self.settings.read.read_deadline)
@@ -89,7 +92,10 @@ class FirstRows(Rows):
     @property
     def headers(self):
         """What is left."""
-        return [tuple(pair for pair in pairs_of(block) if pair[0] not in APPENDED) for block in self.blocks]
+        return [
+            tuple(pair for pair in pairs_of(block) if pair[0] not in APPENDED)
+            for block in self.blocks
+        ]
 
 
 class JsonWriting(Writing):

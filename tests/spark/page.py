@@ -1,4 +1,6 @@
-"""The tables of the page "Spark", made of the tables of the code: who changes one is told to change the other."""
+"""The tables of the page "Spark", made of the tables of the code: who changes one is told to change
+the other.
+"""
 
 from __future__ import annotations
 

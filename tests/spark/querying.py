@@ -1,4 +1,6 @@
-"""A streaming query without Spark: its engine's calls, in its order, with a checkpoint that outlives a crash."""
+"""A streaming query without Spark: its engine's calls, in its order, with a checkpoint that
+outlives a crash.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class Query:
         """Look for the end of the next batch and log it; ``False`` if there is nothing."""
         assert self.done == len(self.log)
         first = self.initial() if not self.log else json.loads(self.log[-1])
-        end = json.dumps(self.reader.latestOffset(first, limit or self.reader.getDefaultReadLimit()))
+        end = json.dumps(
+            self.reader.latestOffset(first, limit or self.reader.getDefaultReadLimit())
+        )
         if end == json.dumps(first):
             return False
         self.log.append(end)

@@ -30,7 +30,9 @@ SPARK_TYPES = {
     "binary": BinaryType(),
     "timestamp": TimestampType(),
     MAP: MapType(StringType(), ArrayType(StringType())),
-    PAIRS: ArrayType(StructType([StructField("name", StringType()), StructField("value", StringType())])),
+    PAIRS: ArrayType(
+        StructType([StructField("name", StringType()), StructField("value", StringType())])
+    ),
 }
 
 
@@ -41,7 +43,9 @@ def schema_of(*names, pairs=False, nullable=True):
         for column in COLUMNS
         if column.name == name and (name != "headers" or (column.type == PAIRS) == pairs)
     ]
-    return StructType([StructField(each.name, SPARK_TYPES[each.type], nullable) for each in columns])
+    return StructType(
+        [StructField(each.name, SPARK_TYPES[each.type], nullable) for each in columns]
+    )
 
 
 def made(held, *names, pairs=False):
@@ -66,7 +70,9 @@ def delivered(*messages, start=1):
 
 
 def block(*pairs):
-    return "NATS/1.0\r\n{}\r\n".format("".join(f"{name}: {value}\r\n" for name, value in pairs)).encode()
+    return "NATS/1.0\r\n{}\r\n".format(
+        "".join(f"{name}: {value}\r\n" for name, value in pairs)
+    ).encode()
 
 
 def sparks_own(schema):
@@ -176,7 +182,8 @@ def test_bytes_that_are_no_text_are_shown_and_kept_raw():
 
 
 def test_a_direct_get_tells_no_delivery_and_what_it_appends_is_no_header():
-    # 4.9: the answer's own headers stand behind the stored ones; a republished message has the same names itself.
+    # 4.9: the answer's own headers stand behind the stored ones; a republished message has the same
+    # names itself.
     stored = block(("Nats-Sequence", "77"), ("A", "1"))
     frame = (
         1,
@@ -213,8 +220,13 @@ def test_a_direct_get_tells_no_delivery_and_what_it_appends_is_no_header():
 
 
 def test_runs_of_two_consumers_say_both():
-    first, second = delivered(("a", None, b"")), delivered(("a", None, b""), ("a", None, b""), start=2)
-    second.frames = [(*frame[:2], frame[2].replace(".c.", ".d."), *frame[3:]) for frame in second.frames]
+    first, second = (
+        delivered(("a", None, b"")),
+        delivered(("a", None, b""), ("a", None, b""), start=2),
+    )
+    second.frames = [
+        (*frame[:2], frame[2].replace(".c.", ".d."), *frame[3:]) for frame in second.frames
+    ]
 
     assert ["c", "d", "d"] == made([first, second], "consumer")["consumer"]
 
@@ -235,7 +247,9 @@ def test_what_no_column_wants_is_never_read(monkeypatch):
     made([rows], "payload", "subject", "stream", "headers_raw")
     assert ([], frozenset()) == (asked_for, rows.parsed)
 
-    made([rows], "sequence", "timestamp")  # acceptance 11: no header parsed for .schema("sequence BIGINT")
+    made(
+        [rows], "sequence", "timestamp"
+    )  # acceptance 11: no header parsed for .schema("sequence BIGINT")
     assert (["numbers"], frozenset()) == (asked_for, rows.parsed)
 
     made([rows], "headers")
@@ -249,7 +263,9 @@ def test_what_is_not_of_one_form_is_read_by_the_core():
         rows.frames[1],
     ]
 
-    assert {"sequence": [1, 2], "headers": [[("A", ["1"])], None]} == made([rows], "sequence", "headers")
+    assert {"sequence": [1, 2], "headers": [[("A", ["1"])], None]} == made(
+        [rows], "sequence", "headers"
+    )
     assert frozenset({"places", "headers"}) == rows.parsed
 
 
@@ -268,7 +284,9 @@ def test_short_runs_are_put_together_and_nothing_is_held_back():
     runs = [delivered(*[("a", None, b"")] * 3000, start=1 + 3000 * number) for number in range(5)]
     schema = schema_of("sequence")
     columns = chosen(asked(schema), "S", None)
-    sizes = [batch.num_rows for batch in batches(iter(runs), columns, arrow_schema(columns, schema))]
+    sizes = [
+        batch.num_rows for batch in batches(iter(runs), columns, arrow_schema(columns, schema))
+    ]
 
     assert [12_000, 3000] == sizes
     assert BATCH <= sizes[0]

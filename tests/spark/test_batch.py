@@ -1,4 +1,6 @@
-"""Batch reads without Spark: the range that a plan fixes, and what filters leave of it, against a real server."""
+"""Batch reads without Spark: the range that a plan fixes, and what filters leave of it, against a
+real server.
+"""
 
 import pickle
 from datetime import timedelta
@@ -74,7 +76,8 @@ def test_it_begins_and_ends_where_the_options_say(broker):
 
 
 def test_payloads_that_no_column_wants_are_not_even_sent(broker):
-    # Acceptance 11: for .schema("sequence BIGINT") no payload is copied; by consumer none leaves the server.
+    # Acceptance 11: for .schema("sequence BIGINT") no payload is copied; by consumer none leaves
+    # the server.
     stream = new_stream(broker)
     whole = 40 * 50_000
     for _ in range(40):
@@ -94,7 +97,8 @@ def test_payloads_that_no_column_wants_are_not_even_sent(broker):
 
 @pytest.mark.parametrize("mode", ["consumer", "direct"])
 def test_headers_that_no_column_wants_are_not_parsed(broker, monkeypatch, mode):
-    # Acceptance 11, by the core's own count. Headers of several forms, which it parses itself if it is asked.
+    # Acceptance 11, by the core's own count. Headers of several forms, which it parses itself if it
+    # is asked.
     stream = new_stream(broker)
     for number in range(20):
         broker.jetstream().publish(f"{stream.name}.a", headers={f"Name-{number}": "value"})
@@ -150,8 +154,12 @@ def test_both_ways_of_reading_give_the_same(broker, mode):
 
 
 @trap("4.3", ours=(RangeScan, list(range(1, 20_001))), naive=(OneLinkReading, ConnectionLost))
-def test_a_task_goes_on_behind_a_server_that_is_started_again(start_server, monkeypatch, kind, seen):
-    monkeypatch.setattr(arrow, "BATCH", 500)  # so that most of it has not come when the first rows are given
+def test_a_task_goes_on_behind_a_server_that_is_started_again(
+    start_server, monkeypatch, kind, seen
+):
+    monkeypatch.setattr(
+        arrow, "BATCH", 500
+    )  # so that most of it has not come when the first rows are given
     server = start_server()
     with connect(server.url) as nc:
         stream = new_stream(nc, 20_000, storage="file")
@@ -172,8 +180,11 @@ def test_a_task_goes_on_behind_a_server_that_is_started_again(start_server, monk
 
 @trap("4.4", ours=(RangeScan, list(range(1, 51))), naive=(ConsumerReading, Unreadable))
 def test_a_work_queue_is_not_read_by_a_consumer(broker, kind, seen):
-    # One that acknowledges nothing is refused there (10084), and one that does would take the messages.
-    assert seen == outcome(lambda: rows(broker, new_stream(broker, 50, retention="workqueue"), kind=kind))
+    # One that acknowledges nothing is refused there (10084), and one that does would take the
+    # messages.
+    assert seen == outcome(
+        lambda: rows(broker, new_stream(broker, 50, retention="workqueue"), kind=kind)
+    )
 
 
 @trap("4.4", ours=({}, []), naive=({"num_replicas": 1}, [10134]))
@@ -212,10 +223,14 @@ def test_direct_gets_that_are_not_allowed_are_one_line_that_names_the_option(bro
 
 @pytest.mark.parametrize("allowed", [True, False])
 def test_a_mirror_is_read_directly_only_if_it_answers_for_itself(broker, allowed, eventually):
-    # The mirror of a stream with direct gets has mirror_direct, by which it answers for its origin and not for itself.
+    # The mirror of a stream with direct gets has mirror_direct, by which it answers for its origin
+    # and not for itself.
     origin = new_stream(broker, 30)
     made = broker.jetstream().create_stream(
-        name=origin.name + "M", mirror=StreamSource(name=origin.name), storage="memory", allow_direct=allowed
+        name=origin.name + "M",
+        mirror=StreamSource(name=origin.name),
+        storage="memory",
+        allow_direct=allowed,
     )
     mirror = broker.jetstream().stream(made.name)
     eventually(lambda: mirror.info().state.last_seq == 30)
@@ -239,12 +254,16 @@ def test_direct_gets_in_batches_are_not_asked_of_an_older_server(start_server):
         stream = new_stream(nc, 3)
 
         assert [1, 2, 3] == rows(nc, stream)
-        with pytest.raises(Unreadable, match=r"see option readMode.*expected a server of 2\.11 or newer"):
+        with pytest.raises(
+            Unreadable, match=r"see option readMode.*expected a server of 2\.11 or newer"
+        ):
             reader(nc, stream, readMode="direct").partitions()
 
 
 @pytest.mark.parametrize("subjects", ["{0}.0;{0}.1", "{0}.1,elsewhere.>", "{0}"])
-def test_a_subject_under_which_nothing_can_be_is_refused_when_the_range_is_planned(broker, subjects):
+def test_a_subject_under_which_nothing_can_be_is_refused_when_the_range_is_planned(
+    broker, subjects
+):
     # A semicolon instead of a comma read nothing, and that without a word.
     stream = new_stream(broker, 9)
     with pytest.raises(
@@ -254,7 +273,9 @@ def test_a_subject_under_which_nothing_can_be_is_refused_when_the_range_is_plann
     assert "with commas between" in str(caught.value)
 
 
-def test_a_subject_with_a_semicolon_is_refused_even_where_the_stream_takes_it_unless_it_is_there(broker):
+def test_a_subject_with_a_semicolon_is_refused_even_where_the_stream_takes_it_unless_it_is_there(
+    broker,
+):
     stream = new_stream(broker, 3)
     odd = f"{stream.name}.a;b"
     with pytest.raises(Unreadable, match="with commas between"):
@@ -305,7 +326,8 @@ def test_a_start_behind_the_end_of_the_stream_is_named_for_what_it_is(broker):
 
 
 def test_what_is_missing_is_told_where_it_is_no_error(broker, caplog):
-    # A writer at full speed moved the beginning of the stream on between plan and tasks, and all batches were empty without a word.
+    # A writer at full speed moved the beginning of the stream on between plan and tasks, and all
+    # batches were empty without a word.
     stream = new_stream(broker, 100)
     plan = reader(broker, stream, failOnDataLoss="false", minPartitions="2")
     [first, second] = plan.partitions()
@@ -341,7 +363,9 @@ def test_at_the_beginning_a_deletion_is_the_same_as_a_purge_and_the_error_says_s
         bytes=0, first_ts=None, last_ts=None
     )
 
-    with pytest.raises(DataLost, match=r"one by one, which the server does not tell apart .* earliest"):
+    with pytest.raises(
+        DataLost, match=r"one by one, which the server does not tell apart .* earliest"
+    ):
         rows(broker, deleted, startingOffsets="1")
     assert list(range(3, 101)) == rows(broker, deleted, startingOffsets="earliest")
     assert list(range(3, 101)) == rows(broker, deleted, startingOffsets="3")
@@ -354,7 +378,9 @@ def test_at_the_beginning_a_deletion_is_the_same_as_a_purge_and_the_error_says_s
     ours=(StoredRows, ([1], [(("Nats-Sequence", "77"), ("A", "1"))])),
     naive=(FirstRows, ([77], [(("A", "1"),)])),
 )
-def test_a_header_that_is_called_like_one_that_a_direct_get_appends_stays_what_it_is(broker, kind, seen):
+def test_a_header_that_is_called_like_one_that_a_direct_get_appends_stays_what_it_is(
+    broker, kind, seen
+):
     stream = new_stream(broker)
     broker.jetstream().publish(f"{stream.name}.a", headers=[("Nats-Sequence", "77"), ("A", "1")])
     with stream.read_range(1, 2, way=ReadMode.DIRECT) as runs:
@@ -365,7 +391,9 @@ def test_a_header_that_is_called_like_one_that_a_direct_get_appends_stays_what_i
 
 
 @trap("4.11", ours=(RangeScan, 0), naive=(LeavingReading, 1))
-def test_a_task_of_which_nobody_wants_more_leaves_no_consumer_behind(broker, eventually, kind, seen):
+def test_a_task_of_which_nobody_wants_more_leaves_no_consumer_behind(
+    broker, eventually, kind, seen
+):
     stream = new_stream(broker, 20_000)
     made = reader(broker, stream, kind=kind)
     [part] = made.partitions()
@@ -373,7 +401,9 @@ def test_a_task_of_which_nobody_wants_more_leaves_no_consumer_behind(broker, eve
     next(halfway)
     halfway.close()  # what a limit or a cancelled task comes to
 
-    assert eventually(lambda: stream.info().state.consumer_count == seen)  # the deletion is not waited for
+    assert eventually(
+        lambda: stream.info().state.consumer_count == seen
+    )  # the deletion is not waited for
 
 
 def test_no_consumer_is_left_behind_however_a_task_ends(broker, eventually):
@@ -384,7 +414,9 @@ def test_no_consumer_is_left_behind_however_a_task_ends(broker, eventually):
     next(halfway)
     assert 1 == stream.info().state.consumer_count
     halfway.close()  # what a limit or a cancelled task comes to
-    assert eventually(lambda: stream.info().state.consumer_count == 0)  # the deletion is not waited for
+    assert eventually(
+        lambda: stream.info().state.consumer_count == 0
+    )  # the deletion is not waited for
 
     failing = made.read(part)
     next(failing)
@@ -401,12 +433,15 @@ def test_no_consumer_is_left_behind_however_a_task_ends(broker, eventually):
 
 def pushed(nc, stream, *filters, **given):
     made = reader(nc, stream, pushdown="true", **given)
-    assert list(filters) == made.pushFilters(list(filters))  # all are given back: Spark filters again
+    assert list(filters) == made.pushFilters(
+        list(filters)
+    )  # all are given back: Spark filters again
     return read(made, made.partitions())
 
 
 def test_only_the_class_for_it_has_push_filters(broker):
-    # With pushFilters merely defined and Spark's setting off, as it is by default, every query fails.
+    # With pushFilters merely defined and Spark's setting off, as it is by default, every query
+    # fails.
     stream = new_stream(broker)
 
     assert "pushFilters" not in vars(BatchReader)
@@ -438,7 +473,9 @@ def test_filters_that_nothing_can_pass_read_nothing(broker):
     stream = new_stream(broker, 30)
 
     assert [] == pushed(broker, stream, GreaterThan(("sequence",), 30))
-    assert [] == pushed(broker, stream, EqualTo(("subject",), "elsewhere"), subjects=f"{stream.name}.*")
+    assert [] == pushed(
+        broker, stream, EqualTo(("subject",), "elsewhere"), subjects=f"{stream.name}.*"
+    )
     later = stream.messages.by_seq(30).time.datetime + timedelta(days=1)
     assert [] == pushed(broker, stream, GreaterThan(("timestamp",), later))
 
@@ -447,5 +484,9 @@ def test_what_is_negated_or_unknown_narrows_nothing(broker):
     stream = new_stream(broker, 30)
 
     assert list(range(1, 31)) == pushed(
-        broker, stream, Not(EqualTo(("sequence",), 3)), EqualTo(("payload",), b"1"), In(("stream",), ("x",))
+        broker,
+        stream,
+        Not(EqualTo(("sequence",), 3)),
+        EqualTo(("payload",), b"1"),
+        In(("stream",), ("x",)),
     )

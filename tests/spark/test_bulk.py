@@ -1,4 +1,6 @@
-"""What Arrow reads for all messages of a batch at once is what the core reads one by one, or nothing."""
+"""What Arrow reads for all messages of a batch at once is what the core reads one by one, or
+nothing.
+"""
 
 import pytest
 from hypothesis import example, given
@@ -25,14 +27,17 @@ def pairs(blocks):
     names, values = found
     flat = values.to_pylist()
     return [
-        tuple(zip(names, flat[at : at + len(names)], strict=True)) for at in range(0, len(flat), len(names))
+        tuple(zip(names, flat[at : at + len(names)], strict=True))
+        for at in range(0, len(flat), len(names))
     ]
 
 
 def test_headers_of_one_form_are_read_at_once():
     blocks = [block(), block(b"a\xc3\xa4 c", b"x: y")]
 
-    assert [(("Order", "1"), ("Trace", "2")), (("Order", "a\u00e4 c"), ("Trace", "x: y"))] == pairs(blocks)
+    assert [(("Order", "1"), ("Trace", "2")), (("Order", "a\u00e4 c"), ("Trace", "x: y"))] == pairs(
+        blocks
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,9 @@ def test_what_is_read_at_once_is_what_the_core_reads(values):
     assert found is None or found == list(map(pairs_of, blocks))
 
 
-@given(st.lists(st.text("ab \u00e4", min_size=1, max_size=5).map(lambda each: f"x{each}y"), min_size=1))
+@given(
+    st.lists(st.text("ab \u00e4", min_size=1, max_size=5).map(lambda each: f"x{each}y"), min_size=1)
+)
 def test_sound_blocks_are_read_at_once(values):
     blocks = [block(each.encode()) for each in values]
 
@@ -104,7 +111,9 @@ def rows(replies):
 
 @pytest.mark.parametrize("begin", [CONSUMER, DOMAIN])
 def test_numbers_of_one_consumer_are_read_at_once(begin):
-    replies = [f"{begin}1.{seq}.{seq + 3}.1700000000000000{seq:03d}.{9 - seq}" for seq in range(1, 10)]
+    replies = [
+        f"{begin}1.{seq}.{seq + 3}.1700000000000000{seq:03d}.{9 - seq}" for seq in range(1, 10)
+    ]
 
     assert [AckSubject.parse(each)[4:9] for each in replies] == rows(replies)
     assert rows(replies[:1]) == rows(replies)[:1]
@@ -138,7 +147,9 @@ def test_one_reply_of_another_form_is_left_to_the_core(odd):
     assert rows([SOUND, odd, SOUND]) is None
 
 
-@given(st.lists(st.text("01.", max_size=12).map(lambda tail: CONSUMER + tail), min_size=1, max_size=3))
+@given(
+    st.lists(st.text("01.", max_size=12).map(lambda tail: CONSUMER + tail), min_size=1, max_size=3)
+)
 @example([CONSUMER + "1.2.3.4.007", CONSUMER + "1.2.3.4.07"])
 @example([CONSUMER + "01.2.3.4.5", CONSUMER + "011.2.3.4.5"])
 @example([CONSUMER + "01.2.3.4.5", CONSUMER + "0.2.3.4.5"])

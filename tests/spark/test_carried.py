@@ -1,4 +1,6 @@
-"""The source that brings its code: in processes that have nothing of jsproto it plans, reads and writes as everywhere."""
+"""The source that brings its code: in processes that have nothing of jsproto it plans, reads and
+writes as everywhere.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from tests.spark.feeding import SEQUENCES, STREAMS, new_stream, options
 
 ROWS = StructType([StructField("payload", BinaryType())])
 
-#: A process beside the driver: it is given the source's class and its options, plans, and gives on what others need.
+#: A process beside the driver: it is given the source's class and its options, plans, and gives on
+#: what others need.
 PLANNER = """
 import pickle, sys
 from importlib.util import find_spec
@@ -62,7 +65,10 @@ cloudpickle.dump((seen, written), sys.stdout.buffer)
 def bare(tmp_path_factory):
     """What runs Python where Spark and Arrow can be imported, and neither jsproto nor attrs."""
     folder = tmp_path_factory.mktemp("libraries")
-    for each in Path(pyspark.__file__).parent.parent, Path(find_spec("pyarrow").origin).parent.parent:
+    for each in (
+        Path(pyspark.__file__).parent.parent,
+        Path(find_spec("pyarrow").origin).parent.parent,
+    ):
         for path in each.iterdir():
             if "jsproto" not in path.name and not path.name.startswith("attr"):
                 link = folder / path.name
@@ -159,12 +165,15 @@ def test_what_a_session_is_given_leaves_the_other_source_as_it_is(kind):
 
 
 def test_it_stays_below_what_spark_would_send_in_another_way(kind):
-    # Spark broadcasts a function of more than a megabyte, which not every process of a source can receive.
+    # Spark broadcasts a function of more than a megabyte, which not every process of a source can
+    # receive.
     assert len(kind) < 2**20
 
 
 def imported(path, text):
-    """The modules of our packages that a module imports, wherever in it; not what only type checkers import."""
+    """The modules of our packages that a module imports, wherever in it; not what only type
+    checkers import.
+    """
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
@@ -180,7 +189,9 @@ def imported(path, text):
 
 def test_whatever_is_packed_finds_what_it_imports():
     texts = code_shipping.json.loads(code_shipping.bz2.decompress(code_shipping.packed().packed))
-    modules = {path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in texts}
+    modules = {
+        path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in texts
+    }
     missing = {
         (path, name)
         for path, text in texts.items()
@@ -210,7 +221,9 @@ def test_the_page_says_how_large_the_code_is(kind):
     assert 0.9 < len(kind) / 1024 / int(said) < 1.1
 
 
-def test_a_reader_takes_the_code_with_it_where_it_came_with_code_and_nowhere_else(given, monkeypatch):
+def test_a_reader_takes_the_code_with_it_where_it_came_with_code_and_nowhere_else(
+    given, monkeypatch
+):
     reader = BatchReader(settings_of({"stream": "S"}, Use.BATCH_READ), SEQUENCES)
     heavy = cloudpickle.dumps(reader)
     again = pickle.loads(heavy)
@@ -236,7 +249,10 @@ def test_where_jsproto_is_installed_that_one_is_used(given, monkeypatch):
 
 
 def test_what_is_packed_is_found_and_shows_its_lines(monkeypatch):
-    texts = {"p/__init__.py": "from p import q\n", "p/q.py": "def fail():\n    raise KeyError('here')\n"}
+    texts = {
+        "p/__init__.py": "from p import q\n",
+        "p/q.py": "def fail():\n    raise KeyError('here')\n",
+    }
     packed = code_shipping.bz2.compress(code_shipping.json.dumps(texts).encode())
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, code_shipping.PickledCode(packed)])
     for name in ("p", "p.q"):

@@ -52,7 +52,10 @@ def test_the_type_of_headers_says_their_form():
         ([], "expected at least one column"),
         ([AskedColumns("Payload", "binary")], "expected columns among subject, sequence"),
         ([AskedColumns("payload", "string")], "expected column payload as binary, seen string"),
-        ([AskedColumns("headers", "map<string,string>")], "map<string,array<string>> or array<struct"),
+        (
+            [AskedColumns("headers", "map<string,string>")],
+            "map<string,array<string>> or array<struct",
+        ),
         ([AskedColumns("size", "int"), AskedColumns("size", "int")], "expected column size once"),
         ([AskedColumns("headers", MAP, nullable=False)], "may be NULL"),
         ([AskedColumns("reply", "string", nullable=False)], "may be NULL"),

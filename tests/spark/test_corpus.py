@@ -110,7 +110,8 @@ def test_what_is_no_trace_is_a_row_that_says_so():
 
 def test_planted_faults_are_found_where_they_were_planted_and_nowhere_else():
     found = {
-        row["trace_id"]: {each["rule"] for each in row["violations"]} for row in found_in([batch_of(CORPUS)])
+        row["trace_id"]: {each["rule"] for each in row["violations"]}
+        for row in found_in([batch_of(CORPUS)])
     }
 
     assert sorted(name for name, rules in found.items() if rules == {"ack-twice"}) == TWICE
@@ -128,12 +129,15 @@ def test_pulls_statuses_and_acks_are_counted():
     text = session(4)
     body = b"PUB $JS.ACK.S.C.2.9.9.1795813228857713434.0"
     text += b"@ 1.000000\n< a MSG s.x 2 $JS.ACK.S.C.2.9.9.1795813228857713434.0 1\\r\\nx\\r\\n\n"
-    text += b"@ 1.500000\n> a " + body + b" 4\\r\\n+WPI\\r\\n\n> a " + body + b" 4\\r\\n-NAK\\r\\n\n"
-    pull = b'{"batch":3,"expires":1000000000}'
-    text += b"> a PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.p.2 %d\\r\\n%b\\r\\n\n" % (len(pull), pull)
-    status = (
-        b"NATS/1.0 408 Request Timeout\\r\\nNats-Pending-Messages: 3\\r\\nNats-Pending-Bytes: 0\\r\\n\\r\\n"
+    text += (
+        b"@ 1.500000\n> a " + body + b" 4\\r\\n+WPI\\r\\n\n> a " + body + b" 4\\r\\n-NAK\\r\\n\n"
     )
+    pull = b'{"batch":3,"expires":1000000000}'
+    text += b"> a PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.p.2 %d\\r\\n%b\\r\\n\n" % (
+        len(pull),
+        pull,
+    )
+    status = b"NATS/1.0 408 Request Timeout\\r\\nNats-Pending-Messages: 3\\r\\nNats-Pending-Bytes: 0\\r\\n\\r\\n"
     size = len(status.replace(b"\\r\\n", b"\r\n"))
     text += b"@ 2.500000\n< a HMSG _INBOX.p.2 2 %d %d\\r\\n%b\\r\\n\n" % (size, size, status)
     row = rows.row_of("t", text.splitlines(keepends=True))
@@ -147,7 +151,14 @@ def test_pulls_statuses_and_acks_are_counted():
         }
     ]  # fmt: skip
     assert tables["statuses"] == [
-        {"code": 408, "description": "Request Timeout", "client": "test", "version": "1.2", "hour": 0, "n": 1}
+        {
+            "code": 408,
+            "description": "Request Timeout",
+            "client": "test",
+            "version": "1.2",
+            "hour": 0,
+            "n": 1,
+        }
     ]
     acks = tables["acks"]
     assert (acks["ack"], acks["nak"], acks["in_progress"], acks["redelivered"]) == (4, 1, 1, 2)
@@ -162,9 +173,7 @@ def test_recovery_is_the_time_from_the_loss_of_a_pull_to_the_next_one():
         len(pull),
         pull,
     )
-    status = (
-        b"NATS/1.0 409 Leadership Change\\r\\nNats-Pending-Messages: 3\\r\\nNats-Pending-Bytes: 0\\r\\n\\r\\n"
-    )
+    status = b"NATS/1.0 409 Leadership Change\\r\\nNats-Pending-Messages: 3\\r\\nNats-Pending-Bytes: 0\\r\\n\\r\\n"
     size = len(status.replace(b"\\r\\n", b"\r\n"))
     text += b"@ 2.000000\n< a HMSG _INBOX.p.2 2 %d %d\\r\\n%b\\r\\n\n" % (size, size, status)
     text += b"@ 2.750000\n> a PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.p.3 %d\\r\\n%b\\r\\n\n" % (
@@ -214,7 +223,11 @@ def other_core(tmp_path):
 def test_the_same_core_in_another_process_decides_the_same(other_core):
     batch = batch_of(dict(list(CORPUS.items())[:5]))
 
-    there = [row for each in elsewhere.judged_batches([batch], str(other_core)) for row in each.to_pylist()]
+    there = [
+        row
+        for each in elsewhere.judged_batches([batch], str(other_core))
+        for row in each.to_pylist()
+    ]
 
     assert there == found_in([batch])
 
@@ -223,7 +236,11 @@ def test_one_changed_line_is_seen_in_the_traces_that_it_concerns_only(other_core
     change_one_line(other_core)
     batch = batch_of(CORPUS)
 
-    there = [row for each in elsewhere.judged_batches([batch], str(other_core)) for row in each.to_pylist()]
+    there = [
+        row
+        for each in elsewhere.judged_batches([batch], str(other_core))
+        for row in each.to_pylist()
+    ]
 
     differ = [
         one["trace_id"]
@@ -246,7 +263,8 @@ def test_a_core_that_is_not_there_or_broken_is_named(other_core, tmp_path_factor
 
 
 def test_a_column_that_cannot_be_null_is_judged_like_one_that_can(other_core):
-    # Behind a filter Spark's schema says NOT NULL; the batches then did not fit, and all traces seemed to differ.
+    # Behind a filter Spark's schema says NOT NULL; the batches then did not fit, and all traces
+    # seemed to differ.
     batch = batch_of(dict(list(CORPUS.items())[:5]))
     strict = pa.schema([field.with_nullable(False) for field in rows.SCHEMA])
     filtered = pa.RecordBatch.from_arrays(batch.columns, schema=strict)
@@ -283,7 +301,8 @@ def test_batches_of_another_form_in_the_middle_are_no_end(other_core):
         list(elsewhere.judged_batches([first, first.drop_columns(["ev"])], str(other_core)))
 
 
-#: What another process may do instead of judging all traces and ending well; each was once taken for an end.
+#: What another process may do instead of judging all traces and ending well; each was once taken
+#: for an end.
 ENDINGS = {
     "the first half": "traces = list(traces)[:1]",
     "exit": "import os; os._exit(0)",
@@ -369,7 +388,8 @@ def test_a_line_without_an_end_is_bounded(monkeypatch):
     assert memory.judge == b""
 
 
-#: Traces that are odd in ways that once cost more than themselves: an ack to no delivery, half a surrogate pair, numbers of more than 64 bits.
+#: Traces that are odd in ways that once cost more than themselves: an ack to no delivery, half a
+#: surrogate pair, numbers of more than 64 bits.
 ODD = {
     "malformed ack": session(3) + rb"> a PUB $JS.ACK.S.C.1.1.1 4\r\n+ACK\r\n" + b"\n",
     "bad numbers": session(3) + rb"> a PUB $JS.ACK.S.C.1.x.1.1.1 4\r\n+ACK\r\n" + b"\n",
@@ -387,7 +407,11 @@ def test_an_odd_trace_costs_no_other_trace_and_is_judged_itself(name):
 
     one, odd, two = (found_in([each])[0] for each in (good.slice(0, 1), batch, good.slice(1)))
     together = found_in(
-        [pa.Table.from_batches([good.slice(0, 1), batch, good.slice(1)]).combine_chunks().to_batches()[0]]
+        [
+            pa.Table.from_batches([good.slice(0, 1), batch, good.slice(1)])
+            .combine_chunks()
+            .to_batches()[0]
+        ]
     )
 
     assert together == [one, odd, two]

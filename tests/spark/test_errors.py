@@ -9,7 +9,9 @@ from jsproto_spark.options import OPTIONS
 
 
 def test_the_option_comes_from_the_table():
-    assert "stream 'S', see option servers: ConnectFailed: no" == str(named(ConnectFailed("no"), "S"))
+    assert "stream 'S', see option servers: ConnectFailed: no" == str(
+        named(ConnectFailed("no"), "S")
+    )
     assert "see option tlsCaFile" in str(named(TlsFailed("no"), "S"))
     assert "see option failOnDataLoss" in str(named(DataLost("no", "S", 1, 2), "S"))
     assert "see option readMode: JsprotoError" in str(named(JsprotoError("no"), "S", "readMode"))

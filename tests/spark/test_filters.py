@@ -46,7 +46,9 @@ def test_every_sequence_that_passes_is_in_the_range(filters):
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(sorted(PASSES.keys() - {"In"})), st.integers(-2, 2)), max_size=3),
+    st.lists(
+        st.tuples(st.sampled_from(sorted(PASSES.keys() - {"In"})), st.integers(-2, 2)), max_size=3
+    ),
     st.integers(-3, 3),
     st.integers(0, 999),
 )

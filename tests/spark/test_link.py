@@ -1,4 +1,6 @@
-"""How a process reaches the server: credentials by file and variable, TLS, one connection for each process, and what failure says."""
+"""How a process reaches the server: credentials by file and variable, TLS, one connection for each
+process, and what failure says.
+"""
 
 import pickle
 import time
@@ -42,7 +44,9 @@ def count(url, **given):
 
 def filled(url, **options):
     with connect(url, **options) as nc:
-        stream = nc.jetstream().create_stream(name="S", subjects=["S.>"], storage="memory", allow_direct=True)
+        stream = nc.jetstream().create_stream(
+            name="S", subjects=["S.>"], storage="memory", allow_direct=True
+        )
         fill(nc, stream, 10)
 
 
@@ -69,7 +73,9 @@ def test_a_user_with_a_password_in_a_variable(start_server, monkeypatch):
     assert 10 == count(server.url, user="me", passwordEnv="SPARK_TEST_PASSWORD")
     assert "see option credentialsFile, credentialsEnv" in failure(server.url)
     monkeypatch.setenv("SPARK_TEST_PASSWORD", "wrong" + SECRET)
-    assert "AuthorizationFailed" in failure(server.url, user="you", passwordEnv="SPARK_TEST_PASSWORD")
+    assert "AuthorizationFailed" in failure(
+        server.url, user="you", passwordEnv="SPARK_TEST_PASSWORD"
+    )
     assert "option passwordEnv: expected the name of a variable" in failure(
         server.url, user="me", passwordEnv=SECRET
     )
@@ -88,20 +94,28 @@ def test_creds_in_a_file_and_in_a_variable(start_server, monkeypatch, tmp_path):
     path = tmp_path / "me.creds"
     path.write_text(creds())
     monkeypatch.setenv("SPARK_TEST_CREDS", creds())
-    with connect(server.url, credentials=connections._credentials(where(credentialsFile=str(path)))) as nc:
+    with connect(
+        server.url, credentials=connections._credentials(where(credentialsFile=str(path)))
+    ) as nc:
         fill(nc, nc.jetstream().create_stream(name="S", subjects=["S.>"], storage="memory"), 10)
 
     assert 10 == count(server.url, credentialsFile=str(path))
     assert 10 == count(server.url, credentialsEnv="SPARK_TEST_CREDS")
-    assert "it cannot be read: FileNotFoundError" in failure(server.url, credentialsFile=str(tmp_path / "no"))
+    assert "it cannot be read: FileNotFoundError" in failure(
+        server.url, credentialsFile=str(tmp_path / "no")
+    )
     monkeypatch.setenv("SPARK_TEST_CREDS", "damaged")
     connections.forget(where(servers=server.url, credentialsEnv="SPARK_TEST_CREDS"))
     assert "see option credentialsFile" in failure(server.url, credentialsEnv="SPARK_TEST_CREDS")
 
 
 @pytest.mark.parametrize("option", ["credentialsFile", "nkeySeedFile", "tlsCaFile", "tlsCertFile"])
-@pytest.mark.parametrize("content", [creds(), USER.reveal(), "-----BEGIN PRIVATE KEY-----\n" + SECRET])
-def test_what_belongs_into_a_file_and_is_given_in_place_of_its_name_is_shown_to_nobody(option, content):
+@pytest.mark.parametrize(
+    "content", [creds(), USER.reveal(), "-----BEGIN PRIVATE KEY-----\n" + SECRET]
+)
+def test_what_belongs_into_a_file_and_is_given_in_place_of_its_name_is_shown_to_nobody(
+    option, content
+):
     assert f"option {option}: expected the name of a file" in failure(
         "nats://127.0.0.1:1", **{option: content}
     )
@@ -111,14 +125,17 @@ def test_a_seed_in_a_file(start_server, tmp_path):
     server = start_server(config=f"authorization {{ users: [ {{ nkey: {public(USER)} }} ] }}")
     path = tmp_path / "me.nk"
     path.write_text(USER.reveal())
-    with connect(server.url, credentials=connections._credentials(where(nkeySeedFile=str(path)))) as nc:
+    with connect(
+        server.url, credentials=connections._credentials(where(nkeySeedFile=str(path)))
+    ) as nc:
         fill(nc, nc.jetstream().create_stream(name="S", subjects=["S.>"], storage="memory"), 10)
 
     assert 10 == count(server.url, nkeySeedFile=str(path))
 
 
 def test_the_extra_brings_what_signs():
-    # credentialsFile, credentialsEnv and nkeySeedFile are options of the source, so its extra must be enough for them.
+    # credentialsFile, credentialsEnv and nkeySeedFile are options of the source, so its extra must
+    # be enough for them.
     project = tomllib.loads(
         (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     )
@@ -143,11 +160,16 @@ def test_tls_is_required_as_soon_as_a_certificate_is_named(transport, server_bin
         assert 10 == count(there.url, tlsCaFile=str(tmp_path / "ca.pem"), **first)
 
 
-def test_a_certificate_that_proves_nothing_is_one_line_that_names_the_options(server_binary_of, tmp_path):
+def test_a_certificate_that_proves_nothing_is_one_line_that_names_the_options(
+    server_binary_of, tmp_path
+):
     with served(server_binary_of("2.15.1"), "tls", tmp_path) as there:
         assert "see option tlsCaFile, tlsCertFile, tlsKeyFile, tlsFirst" in failure(there.url)
         text = failure(there.url, tlsCaFile=str(tmp_path / "no.pem"))
-        assert "see option tlsCaFile, tlsCertFile, tlsKeyFile: InvalidConfig: expected files with" in text
+        assert (
+            "see option tlsCaFile, tlsCertFile, tlsKeyFile: InvalidConfig: expected files with"
+            in text
+        )
 
 
 def test_a_server_without_tls_is_not_spoken_to_in_clear(nats_server, tmp_path, server_binary_of):
@@ -168,7 +190,9 @@ def test_without_permission_the_subject_is_named(start_server, monkeypatch):
     filled(server.url.replace("//", "//all:p@"))
     monkeypatch.setenv("SPARK_TEST_PASSWORD", "p")
 
-    assert "$JS.API.STREAM.INFO.S" in failure(server.url, user="you", passwordEnv="SPARK_TEST_PASSWORD")
+    assert "$JS.API.STREAM.INFO.S" in failure(
+        server.url, user="you", passwordEnv="SPARK_TEST_PASSWORD"
+    )
     text = failure(server.url, user="me", passwordEnv="SPARK_TEST_PASSWORD")
     assert "PermissionViolation" in text
     assert "see option user, credentialsFile" in text
@@ -176,8 +200,11 @@ def test_without_permission_the_subject_is_named(start_server, monkeypatch):
 
 
 @pytest.mark.parametrize("use", ["batch", "stream", "sink"])
-def test_a_question_that_is_not_allowed_is_told_as_such_at_once_n101(start_server, monkeypatch, use):
-    # It is no "stream not found" and no timeout: the server refuses the publish, and says of which subject.
+def test_a_question_that_is_not_allowed_is_told_as_such_at_once_n101(
+    start_server, monkeypatch, use
+):
+    # It is no "stream not found" and no timeout: the server refuses the publish, and says of which
+    # subject.
     server = start_server(
         config="""authorization { users: [
             { user: all, password: p },
@@ -186,7 +213,12 @@ def test_a_question_that_is_not_allowed_is_told_as_such_at_once_n101(start_serve
     )
     filled(server.url.replace("//", "//all:p@"))
     monkeypatch.setenv("SPARK_TEST_PASSWORD", "p")
-    given = {"servers": server.url, "stream": "S", "user": "me", "passwordEnv": "SPARK_TEST_PASSWORD"}
+    given = {
+        "servers": server.url,
+        "stream": "S",
+        "user": "me",
+        "passwordEnv": "SPARK_TEST_PASSWORD",
+    }
     rows = StructType([StructField("payload", BinaryType())])
     ask = {
         "batch": lambda: JetStreamSource(given).reader(SEQUENCES).partitions(),
@@ -220,7 +252,11 @@ STANDING = ["$JS.API.CONSUMER.INFO.{0}.>", "$JS.API.CONSUMER.CREATE.{0}.>"]
     ("rights", "stream", "given"),
     [
         ([*ASKED, *BY_CONSUMER], {}, {}),
-        ([*ASKED, *BY_CONSUMER], {}, {"subjects": "T.0", "minPartitions": "3", "maxMessagesPerTrigger": "9"}),
+        (
+            [*ASKED, *BY_CONSUMER],
+            {},
+            {"subjects": "T.0", "minPartitions": "3", "maxMessagesPerTrigger": "9"},
+        ),
         ([*ASKED, *DIRECTLY], {}, {"readMode": "direct"}),
         (
             [*ASKED, *BY_CONSUMER, *STANDING, "$JS.API.CONSUMER.RESET.{0}.C"],
@@ -255,7 +291,11 @@ def test_the_rights_that_the_page_names_are_enough_and_nothing_beyond_is_asked_n
         )
         fill(nc, made, 30)
         query = Query(
-            nc, made, **who, **given, **({"releaseOn": "nextPlan"} if "releaseMode" in given else {})
+            nc,
+            made,
+            **who,
+            **given,
+            **({"releaseOn": "nextPlan"} if "releaseMode" in given else {}),
         )
         first = query.all()
         fill(nc, made, 3)
@@ -325,7 +365,9 @@ def test_many_streams_and_apis_of_one_server_share_one_connection(start_server):
 
     assert 1 == len(connections._CLIENTS)
     assert 3.0 == connections.jetstream(here, 1.0).timeout
-    assert "$OTHER" == connections.jetstream(where(servers=server.url, apiPrefix="$OTHER"), 1.0).prefix
+    assert (
+        "$OTHER" == connections.jetstream(where(servers=server.url, apiPrefix="$OTHER"), 1.0).prefix
+    )
     assert 1 == len(connections._CLIENTS)
 
 

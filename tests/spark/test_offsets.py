@@ -34,7 +34,8 @@ def test_the_range_goes_from_one_to_the_other():
 
 
 def test_a_crash_in_the_first_batch_does_not_move_its_beginning():
-    # SPARK.md 4.1: the new process begins at the new "latest", behind the end that is logged. A naive range is [1801, 1501).
+    # SPARK.md 4.1: the new process begins at the new "latest", behind the end that is logged. A
+    # naive range is [1801, 1501).
     logged = offset(seq=1501, init=1001)
     anew = offset(seq=1801, init=1801)
 
@@ -80,7 +81,9 @@ def test_what_differs_is_named_as_far_as_the_checkpoint_knows_it():
 
     with pytest.raises(ChangedQuery, match="subjects was 'a, b', is 'a'; allow it"):
         same_query(again, "S", "w", allowed=False, asked=asked_for("S", ("a",), None, None))
-    with pytest.raises(ChangedQuery, match="stream was 'S', is 'T'; domain was '', is 'hub'; allow it"):
+    with pytest.raises(
+        ChangedQuery, match="stream was 'S', is 'T'; domain was '', is 'hub'; allow it"
+    ):
         same_query(again, "T", "w", allowed=False, asked=asked_for("T", ("a", "b"), "hub", None))
     older = offset(what="v", stream="S")
     with pytest.raises(ChangedQuery, match="stream was 'S', is 'T'; allow it"):

@@ -1,4 +1,6 @@
-"""The source and the sink on a real Spark and a real server: one session, one file, so that it starts once."""
+"""The source and the sink on a real Spark and a real server: one session, one file, so that it
+starts once.
+"""
 
 # ruff: noqa: PLR0917 - fixtures are asked for by name
 
@@ -48,7 +50,9 @@ def streaming(spark, nc, stream, form="jetstream", /, **given):
 
 
 class Table:
-    """A sink that keeps the rows of each micro-batch under its number, so that one that is run again replaces itself."""
+    """A sink that keeps the rows of each micro-batch under its number, so that one that is run
+    again replaces itself.
+    """
 
     def __init__(self):
         self.batches = {}
@@ -131,7 +135,9 @@ def test_a_dataframe_keeps_its_plan_and_a_new_load_sees_what_came(spark, broker)
 
 def test_every_column_can_be_had_in_any_order_by_a_schema(spark, broker):
     stream = new_stream(broker)
-    broker.jetstream().publish(f"{stream.name}.a", b"\x00\xff", headers=[("B", "2"), ("A", "1"), ("B", "3")])
+    broker.jetstream().publish(
+        f"{stream.name}.a", b"\x00\xff", headers=[("B", "2"), ("A", "1"), ("B", "3")]
+    )
     schema = (
         "size INT, headers ARRAY<STRUCT<name: STRING, value: STRING>>, timestamp_ns BIGINT, timestamp TIMESTAMP, payload BINARY, "
         "pending BIGINT, delivered INT, consumer_sequence BIGINT, consumer STRING, reply STRING, domain STRING, stream STRING, "
@@ -174,7 +180,9 @@ def test_a_limit_leaves_no_consumer_behind(spark, broker, eventually, kind, seen
     stream = new_stream(broker, 50_000)
 
     assert 10 == len(reading(spark, broker, stream, kind).load().limit(10).collect())
-    assert eventually(lambda: consumers(stream) == seen, within=20)  # the worker deletes it behind the answer
+    assert eventually(
+        lambda: consumers(stream) == seen, within=20
+    )  # the worker deletes it behind the answer
 
 
 def test_filters_are_pushed_only_if_both_sides_are_asked(spark, broker):
@@ -189,7 +197,9 @@ def test_filters_are_pushed_only_if_both_sides_are_asked(spark, broker):
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:
         assert 100 == on.where(wanted).count()
-        assert 20 == on.where(F.col("subject") == f"{stream.name}.1").where("sequence > 4940").count()
+        assert (
+            20 == on.where(F.col("subject") == f"{stream.name}.1").where("sequence > 4940").count()
+        )
         [first] = on.where("sequence = 17").select("timestamp").collect()
         assert 17 in [
             row.sequence for row in on.where(F.col("timestamp") == F.lit(first.timestamp)).collect()
@@ -203,10 +213,16 @@ def test_what_is_wrong_is_one_line_with_stream_and_option(spark, broker):
     cases = [
         ({"foo": "1"}, "expected an option that there is, seen 'foo'"),
         ({"minPartitions": "many"}, "option minPartitions: expected a whole number"),
-        ({"startingOffsets": "1", "startingTimestamp": "1"}, "startingOffsets and startingTimestamp"),
+        (
+            {"startingOffsets": "1", "startingTimestamp": "1"},
+            "startingOffsets and startingTimestamp",
+        ),
         ({"stream": "NOPE"}, "see option stream: StreamNotFound"),
         ({"readMode": "direct"}, "see option readMode"),
-        ({"servers": "nats://127.0.0.1:1", "requestTimeout": "1s"}, "see option servers: ConnectFailed"),
+        (
+            {"servers": "nats://127.0.0.1:1", "requestTimeout": "1s"},
+            "see option servers: ConnectFailed",
+        ),
         ({"domain": "nowhere"}, "see option servers, domain, apiPrefix: JetStreamNotEnabled"),
         ({"tlsCaFile": "no.pem"}, "see option tlsCaFile, tlsCertFile, tlsKeyFile: InvalidConfig"),
     ]
@@ -231,11 +247,14 @@ def test_a_table_is_told_to_be_a_view(spark, broker):
         spark.sql("DROP TABLE named")
     spark.sql(f"CREATE TEMPORARY VIEW here (sequence BIGINT) USING jetstream OPTIONS ({given})")
 
-    assert [1, 2, 3] == [row.sequence for row in spark.sql("SELECT * FROM here ORDER BY sequence").collect()]
+    assert [1, 2, 3] == [
+        row.sequence for row in spark.sql("SELECT * FROM here ORDER BY sequence").collect()
+    ]
     spark.catalog.dropTempView("here")
 
 
-#: Three users with one password: who may do all, who may make no consumer, who may publish nothing but questions.
+#: Three users with one password: who may do all, who may make no consumer, who may publish nothing
+#: but questions.
 USERS = f"""authorization {{ users: [
     {{ user: me, password: "{PASSWORD}" }},
     {{ user: reader, password: "{PASSWORD}", permissions {{ publish {{ deny: ["$JS.API.CONSUMER.CREATE.>"] }} }} }},
@@ -248,14 +267,23 @@ def test_a_secret_is_in_no_plan_no_event_and_no_error(spark, start_server, tmp_p
         stream = new_stream(nc, 10)
 
     def where(**other):
-        given = {"servers": server.url, "stream": stream.name, "user": "me", "passwordEnv": PASSWORD_VARIABLE}
+        given = {
+            "servers": server.url,
+            "stream": stream.name,
+            "user": "me",
+            "passwordEnv": PASSWORD_VARIABLE,
+        }
         return {**given, **other}
 
     def read(**other):
         return spark.read.format("jetstream").options(**where(**other)).load()
 
     def streamed(**other):
-        ran(spark.readStream.format("jetstream").options(**where(**other)).load(), Table(), tmp_path / "c")
+        ran(
+            spark.readStream.format("jetstream").options(**where(**other)).load(),
+            Table(),
+            tmp_path / "c",
+        )
 
     def written(**other):
         rows = spark.range(1).selectExpr("CAST(id AS STRING) AS payload")
@@ -336,7 +364,9 @@ MISSING = "ModuleNotFoundError"
 
 @pytest.fixture
 def known(spark, tmp_path, monkeypatch):
-    """``known("py-file")`` is the name of a format whose class Spark's processes find, or not, as it says."""
+    """``known("py-file")`` is the name of a format whose class Spark's processes find, or not, as
+    it says.
+    """
 
     def make(way):
         if way == "installed":
@@ -363,7 +393,9 @@ def came(rows):
 
 @streams
 @trap("4.6", ours=("installed", (1, [1])), py_file=("py-file", (1, MISSING)))
-def test_a_streaming_source_is_found_where_it_is_installed(spark, broker, tmp_path, known, kind, seen):
+def test_a_streaming_source_is_found_where_it_is_installed(
+    spark, broker, tmp_path, known, kind, seen
+):
     # A fault of Spark: batches do find py-files. When this fails docs/spark.md must change.
     stream, form, table = new_stream(broker, 1), known(kind), Table()
     given = {**options(broker, stream), "startingOffsets": "earliest"}
@@ -389,12 +421,15 @@ def in_this_session(spark):
 def on_a_plain_master(spark):
     settings = [f"{name}={value}" for name, value in SETTINGS.items() if "eventLog" not in name]
     command = [sys.executable, attempts.__file__, "local[2]", *settings]
-    return int(subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout)
+    return int(
+        subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    )
 
 
 @trap("4.3", ours=(in_this_session, 4), plain=(on_a_plain_master, 1))
 def test_a_task_is_tried_again_only_where_the_master_says_so(spark, kind, seen):
-    # What these tests say of tasks that fail they say of a session with four attempts; plain local[2] has one.
+    # What these tests say of tasks that fail they say of a session with four attempts; plain
+    # local[2] has one.
     assert seen == kind(spark)
 
 
@@ -406,7 +441,12 @@ def test_a_second_query_with_another_checkpoint_is_refused_and_the_first_goes_on
     spark, broker, tmp_path
 ):
     stream = new_stream(broker, retention="interest")
-    how = {"startingOffsets": "earliest", "releaseMode": "cursor", "cursor": "one", "releaseOn": "nextPlan"}
+    how = {
+        "startingOffsets": "earliest",
+        "releaseMode": "cursor",
+        "cursor": "one",
+        "releaseOn": "nextPlan",
+    }
     stream.create_consumer(durable_name="one", ack_policy="all")
     fill(broker, stream, 30)
     first, second = Table(), Table()
@@ -451,8 +491,11 @@ def test_the_initial_offset_is_asked_for_again(spark, broker, tmp_path, eventual
 
 
 @streams
-def test_latest_loses_nothing_between_the_two_calls_of_initial_offset(spark, broker, tmp_path, eventually):
-    # 4.1: Spark asks for the initial offset, waits for data, and asks again when it plans the first batch.
+def test_latest_loses_nothing_between_the_two_calls_of_initial_offset(
+    spark, broker, tmp_path, eventually
+):
+    # 4.1: Spark asks for the initial offset, waits for data, and asks again when it plans the first
+    # batch.
     stream = new_stream(broker, 500)
     table = Table()
     query = started(
@@ -463,7 +506,9 @@ def test_latest_loses_nothing_between_the_two_calls_of_initial_offset(spark, bro
         fill(broker, stream, 500)
         eventually(lambda: len(table.rows) >= 500, within=60)
         # what `reportLatestOffset` says is in the progress, where the lag is read
-        eventually(lambda: '"seq": 1001' in query.lastProgress["sources"][0]["latestOffset"], within=60)
+        eventually(
+            lambda: '"seq": 1001' in query.lastProgress["sources"][0]["latestOffset"], within=60
+        )
     finally:
         query.stop()
 
@@ -489,9 +534,13 @@ def test_latest_loses_nothing_by_a_crash_in_the_first_batch(spark, broker, tmp_p
 
 
 @streams
-def test_available_now_ends_though_a_writer_publishes_and_a_restart_goes_on(spark, broker, tmp_path):
+def test_available_now_ends_though_a_writer_publishes_and_a_restart_goes_on(
+    spark, broker, tmp_path
+):
     stream = new_stream(broker, 2000)
-    frame = streaming(spark, broker, stream, startingOffsets="earliest", maxMessagesPerTrigger="900")
+    frame = streaming(
+        spark, broker, stream, startingOffsets="earliest", maxMessagesPerTrigger="900"
+    )
     table = Table()
     over = threading.Event()
 
@@ -511,7 +560,9 @@ def test_available_now_ends_though_a_writer_publishes_and_a_restart_goes_on(spar
     assert list(range(1, 2001)) == table.rows
     assert stream.info().state.last_seq > 2000
     assert [900, 900, 200] == [len(rows) for _, rows in sorted(table.batches.items())]
-    assert [900, 900, 200] == [rows for each in query.recentProgress if (rows := each["numInputRows"])]
+    assert [900, 900, 200] == [
+        rows for each in query.recentProgress if (rows := each["numInputRows"])
+    ]
     ran(streaming(spark, broker, stream, startingOffsets="earliest"), table, tmp_path / "c")
     assert list(range(1, stream.info().state.last_seq + 1)) == table.rows
 
@@ -520,7 +571,11 @@ def test_available_now_ends_though_a_writer_publishes_and_a_restart_goes_on(spar
 @pytest.mark.parametrize("kind", ["interest", "workqueue"])
 def test_a_stream_that_is_released_is_empty_behind_a_run(spark, broker, tmp_path, kind):
     stream = new_stream(broker, retention=kind)
-    how = {"releaseMode": "cursor", "cursor": "spark"} if kind == "interest" else {"releaseMode": "purge"}
+    how = (
+        {"releaseMode": "cursor", "cursor": "spark"}
+        if kind == "interest"
+        else {"releaseMode": "purge"}
+    )
     frame = streaming(
         spark,
         broker,
@@ -546,7 +601,9 @@ def test_a_stream_that_is_released_is_empty_behind_a_run(spark, broker, tmp_path
 
 
 @streams
-def test_a_query_that_is_stopped_in_mid_read_leaves_no_consumer_behind(spark, broker, tmp_path, eventually):
+def test_a_query_that_is_stopped_in_mid_read_leaves_no_consumer_behind(
+    spark, broker, tmp_path, eventually
+):
     stream = new_stream(broker, 20_000)
 
     @F.udf(StringType())
@@ -554,7 +611,9 @@ def test_a_query_that_is_stopped_in_mid_read_leaves_no_consumer_behind(spark, br
         time.sleep(0.001)
         return "x"
 
-    frame = streaming(spark, broker, stream, startingOffsets="earliest").select(slow("payload"), "sequence")
+    frame = streaming(spark, broker, stream, startingOffsets="earliest").select(
+        slow("payload"), "sequence"
+    )
     query = started(frame, Table(), tmp_path / "c", processingTime="1 second")
     eventually(lambda: consumers(stream) > 0, within=60)
     query.stop()
@@ -584,9 +643,9 @@ def test_what_is_read_can_be_written(spark, broker):
     assert 2000 == target.info().state.messages
     assert {f"{source.name}-{seq}" for seq in range(1, 2001)} == set(ids_in(target))
     written = reading(spark, broker, target).load()
-    assert [sorted(row.payload for row in each.select("payload").collect()) for each in (written, frame)] == [
-        sorted(b"%d" % number for number in range(2000))
-    ] * 2
+    assert [
+        sorted(row.payload for row in each.select("payload").collect()) for each in (written, frame)
+    ] == [sorted(b"%d" % number for number in range(2000))] * 2
 
 
 @pytest.mark.parametrize("ids", [True, False])
@@ -599,7 +658,9 @@ def test_a_task_that_is_killed_while_it_writes_stores_each_row_once_if_it_has_an
     where, name = f"nats://{broker.server.host}:{broker.server.port}", target.name
 
     def die_once(frames):
-        """The last stage before the sink: its process is gone as soon as some rows are stored, in the first attempt."""
+        """The last stage before the sink: its process is gone as soon as some rows are stored, in
+        the first attempt.
+        """
         for number, frame in enumerate(frames):
             yield frame
             if number >= 3 and not mark.exists():

@@ -1,4 +1,6 @@
-"""Options by name, form and combination: Spark passes on whatever was written, so everything wrong is said here."""
+"""Options by name, form and combination: Spark passes on whatever was written, so everything wrong
+is said here.
+"""
 
 import pickle
 from pathlib import Path
@@ -89,7 +91,9 @@ def test_every_option_is_read_by_its_name(option):
     ],
 )
 def test_an_option_that_does_nothing_in_a_use_is_refused_there(option, use):
-    text = (option.words or ("true" if option.form is OptionType.FLAG else TEXTS.get(option.form),))[0]
+    text = (
+        option.words or ("true" if option.form is OptionType.FLAG else TEXTS.get(option.form),)
+    )[0]
 
     assert f"expected option {option.name}" in refused(use, **{option.name: text})
 
@@ -152,16 +156,23 @@ def test_a_word_that_is_like_nothing_is_answered_with_nothing():
 
 def test_a_table_that_was_made_without_our_options_is_told_what_works():
     with pytest.raises(
-        InvalidOption, match=r"seen none; Spark gives the options of a table .* CREATE TEMPORARY VIEW"
+        InvalidOption,
+        match=r"seen none; Spark gives the options of a table .* CREATE TEMPORARY VIEW",
     ):
         settings_of({}, Use.BATCH_READ)
 
 
 @pytest.mark.parametrize(
     ("subjects", "within"),
-    [("a.>,a.b", "'a.b' within 'a.>'"), ("a.b,c,*.b", "'a.b' within '*.b'"), ("x,>", "'x' within '>'")],
+    [
+        ("a.>,a.b", "'a.b' within 'a.>'"),
+        ("a.b,c,*.b", "'a.b' within '*.b'"),
+        ("x,>", "'x' within '>'"),
+    ],
 )
-def test_subjects_of_which_one_holds_another_are_refused_before_anything_is_planned(subjects, within):
+def test_subjects_of_which_one_holds_another_are_refused_before_anything_is_planned(
+    subjects, within
+):
     # The server refuses them for a consumer (10138), so they failed in the tasks only.
     with pytest.raises(
         InvalidOption, match="option subjects: expected subjects none of which holds another"
@@ -177,7 +188,9 @@ def test_the_other_name_of_an_option_is_the_same_option():
 
 
 def test_what_spark_puts_among_the_options_of_a_sink_is_none_of_ours():
-    made = settings_of({"stream": "S", "checkpointLocation": "/tmp/x", "subject": "a"}, Use.STREAM_WRITE)
+    made = settings_of(
+        {"stream": "S", "checkpointLocation": "/tmp/x", "subject": "a"}, Use.STREAM_WRITE
+    )
 
     assert made.write.subject == "a"
 
@@ -213,7 +226,11 @@ CONFLICTS = [
         "expected direct gets",
     ),
     ({"includeHeaders": "false", "headersFormat": "map"}, READS, "expected no format"),
-    ({"startingOffsets": "5", "endingOffsets": "4"}, [Use.BATCH_READ], "expected an end behind the start"),
+    (
+        {"startingOffsets": "5", "endingOffsets": "4"},
+        [Use.BATCH_READ],
+        "expected an end behind the start",
+    ),
     (
         {"startingTimestamp": "5", "endingTimestamp": "4"},
         [Use.BATCH_READ],
@@ -239,14 +256,24 @@ def test_what_does_not_go_together_is_refused(given, use, said):
 
 def test_what_goes_together_is_taken():
     made = read(
-        releaseMode="purge", startingOffsets="earliest", releaseOn="nextPlan", purgeDespiteConsumers="true"
+        releaseMode="purge",
+        startingOffsets="earliest",
+        releaseOn="nextPlan",
+        purgeDespiteConsumers="true",
     )
 
-    assert ("purge", "nextPlan", True) == (made.release_mode, made.release_on, made.purge_despite_consumers)
+    assert ("purge", "nextPlan", True) == (
+        made.release_mode,
+        made.release_on,
+        made.purge_despite_consumers,
+    )
     assert read(
         startingTimestamp="1", startingOffsetsByTimestampStrategy="latest"
     ).starting_timestamp == Timestamp(1_000_000)
-    assert settings_of({"stream": "S", "user": "a", "passwordEnv": "B"}, Use.BATCH_READ).where.user == "a"
+    assert (
+        settings_of({"stream": "S", "user": "a", "passwordEnv": "B"}, Use.BATCH_READ).where.user
+        == "a"
+    )
 
 
 def test_settings_travel_to_a_task_and_are_a_key():

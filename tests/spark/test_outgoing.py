@@ -36,7 +36,9 @@ def test_a_row_is_published_where_it_says_and_the_stream_is_expected():
 
 
 def test_all_rows_go_to_the_subject_of_the_option():
-    [(subject, payload, _)] = messages(made(AskedColumns("payload", "string"), subject="a"), payload=["é"])
+    [(subject, payload, _)] = messages(
+        made(AskedColumns("payload", "string"), subject="a"), payload=["é"]
+    )
 
     assert ("a", "é".encode()) == (subject, payload)
 
@@ -61,7 +63,10 @@ def test_an_id_is_the_column_of_that_name_or_of_the_option_or_by_place():
     ("kind", "value"),
     [
         (MAP, [("A", ["1", "2"]), ("B", ["3"]), ("C", None)]),
-        (PAIRS, [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}, {"name": "B", "value": "3"}]),
+        (
+            PAIRS,
+            [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}, {"name": "B", "value": "3"}],
+        ),
     ],
 )
 def test_headers_are_taken_in_the_form_in_which_they_are_read(kind, value):
@@ -105,12 +110,24 @@ def test_null_is_refused_where_there_must_be_something(columns, name):
 @pytest.mark.parametrize(
     ("schema", "options", "said"),
     [
-        ([PAYLOAD, AskedColumns("sequence", "bigint")], {"subject": "a"}, "seen 'sequence': select"),
-        ([AskedColumns("payload", "int")], {"subject": "a"}, "column payload as binary or string, seen int"),
+        (
+            [PAYLOAD, AskedColumns("sequence", "bigint")],
+            {"subject": "a"},
+            "seen 'sequence': select",
+        ),
+        (
+            [AskedColumns("payload", "int")],
+            {"subject": "a"},
+            "column payload as binary or string, seen int",
+        ),
         ([SUBJECT], {}, "expected a column payload"),
         ([PAYLOAD], {}, "option subject: expected it or a column subject, seen none"),
         ([PAYLOAD, SUBJECT], {"subject": "a"}, "seen both"),
-        ([PAYLOAD], {"subject": "a", "msgIdColumn": "key"}, "option msgIdColumn: expected a column key"),
+        (
+            [PAYLOAD],
+            {"subject": "a", "msgIdColumn": "key"},
+            "option msgIdColumn: expected a column key",
+        ),
         (
             [PAYLOAD, AskedColumns("msg_id", "string")],
             {"subject": "a", "autoMsgId": "true"},

@@ -30,7 +30,9 @@ NO_LIMIT = {"most_messages": None, "most_bytes": None}
 @pytest.mark.parametrize(
     ("first", "last", "messages"), [(101, 200, 100), (201, 200, 0), (0, 0, 0), (1, 0, 0)]
 )
-def test_a_stream_ends_behind_its_last_sequence_and_an_empty_one_begins_there(first, last, messages):
+def test_a_stream_ends_behind_its_last_sequence_and_an_empty_one_begins_there(
+    first, last, messages
+):
     state = {"first_seq": first, "last_seq": last, "messages": messages}
     facts = RangeFacts.of(StreamInfo.from_wire({"config": {"name": "S"}, "state": state}))
 
@@ -59,7 +61,9 @@ def test_the_nearest_limit_ends_it(start, limits, end):
     most_messages=st.none() | st.integers(1, 300),
     most_bytes=st.none() | st.integers(1, 30_000),
 )
-def test_it_never_goes_back_nor_beyond_the_end_and_always_ends_somewhere(start, most_messages, most_bytes):
+def test_it_never_goes_back_nor_beyond_the_end_and_always_ends_somewhere(
+    start, most_messages, most_bytes
+):
     limits = {"most_messages": most_messages, "most_bytes": most_bytes}
     end = capped(start, 201, FACTS, **limits)
 
@@ -88,7 +92,12 @@ def test_what_was_replaced_or_meant_for_others_is_no_loss():
         ({"mirror": True, "allow_direct": True}, ReadMode.AUTO, "2.10.26", ReadMode.CONSUMER),
         ({"mirror": True}, ReadMode.AUTO, "2.15.1", ReadMode.CONSUMER),
         ({"allow_direct": True}, ReadMode.AUTO, "2.15.1", ReadMode.CONSUMER),
-        ({"allow_direct": True, "retention": "workqueue"}, ReadMode.AUTO, "2.15.1", ReadMode.DIRECT),
+        (
+            {"allow_direct": True, "retention": "workqueue"},
+            ReadMode.AUTO,
+            "2.15.1",
+            ReadMode.DIRECT,
+        ),
         ({"allow_direct": True}, ReadMode.DIRECT, "no version", ReadMode.DIRECT),
         ({"mirror": True}, ReadMode.DIRECT, "2.15.1", "allow_direct"),
         ({"retention": "workqueue"}, ReadMode.AUTO, "2.15.1", "allow_direct"),
@@ -143,7 +152,9 @@ def test_parts_begin_where_messages_are(sequences, parts, least, seen):
 
 
 @given(
-    sequences=st.sets(st.integers(1, 500), max_size=30), parts=st.integers(1, 20), least=st.integers(1, 20)
+    sequences=st.sets(st.integers(1, 500), max_size=30),
+    parts=st.integers(1, 20),
+    least=st.integers(1, 20),
 )
 def test_parts_that_begin_where_messages_are_hold_each_message_once(sequences, parts, least):
     def after(seq):

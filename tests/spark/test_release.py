@@ -1,4 +1,6 @@
-"""What is processed is released, all of it and never early: interest streams by a cursor, work queues by a purge."""
+"""What is processed is released, all of it and never early: interest streams by a cursor, work
+queues by a purge.
+"""
 
 import json
 from itertools import product
@@ -49,7 +51,8 @@ def test_an_interest_stream_keeps_messages_for_the_cursor_from_the_start(broker)
 def test_nothing_is_left_behind_a_run_that_releases_with_the_next_plan(
     broker, retention, kind, seen, eventually
 ):
-    # Spark's commit never comes for the last batch of a run; on it alone the last 40 stay in the stream.
+    # Spark's commit never comes for the last batch of a run; on it alone the last 40 stay in the
+    # stream.
     stream = interest(broker) if retention == "interest" else queue(broker)
     how = CURSOR if retention == "interest" else PURGE
     query = Query(broker, stream, maxMessagesPerTrigger="40", releaseOn=kind, **how)
@@ -60,13 +63,17 @@ def test_nothing_is_left_behind_a_run_that_releases_with_the_next_plan(
     assert eventually(lambda: held(stream) == seen)
 
 
-@pytest.mark.parametrize("way", list(product(["interest", "queue"], ["commit", "nextPlan"])), ids=" ".join)
+@pytest.mark.parametrize(
+    "way", list(product(["interest", "queue"], ["commit", "nextPlan"])), ids=" ".join
+)
 @trap("4.2", ours=(StreamReader, 41), early=(EarlyReader, 81))
 def test_a_killed_run_releases_nothing_that_was_not_committed(broker, way, kind, seen, eventually):
     retention, when = way
     stream = interest(broker) if retention == "interest" else queue(broker)
     how = {**(CURSOR if retention == "interest" else PURGE), "releaseOn": when}
-    query = Query(broker, stream, kind=kind, maxMessagesPerTrigger="40", failOnDataLoss="false", **how)
+    query = Query(
+        broker, stream, kind=kind, maxMessagesPerTrigger="40", failOnDataLoss="false", **how
+    )
     query.initial()
     fill(broker, stream, 200)
     query.plan()
@@ -75,7 +82,8 @@ def test_a_killed_run_releases_nothing_that_was_not_committed(broker, way, kind,
     query.run(commit=False)
     query.crash()
 
-    # Ours: the first batch, which is done, and no more. What is released is gone, and nobody has seen 41..80.
+    # Ours: the first batch, which is done, and no more. What is released is gone, and nobody has
+    # seen 41..80.
     assert eventually(lambda: stream.info().state.first_seq == seen)
     assert [*range(1, 41), *range(seen, 201)] == query.all()
 
@@ -118,10 +126,13 @@ def test_a_queue_that_others_work_on_is_not_purged_unless_it_is_forced(broker):
 
 def test_only_a_work_queue_is_purged_and_no_work_queue_has_a_cursor(broker):
     with pytest.raises(
-        Unreadable, match="option releaseMode: expected a work-queue stream to purge, seen retention limits"
+        Unreadable,
+        match="option releaseMode: expected a work-queue stream to purge, seen retention limits",
     ):
         Query(broker, new_stream(broker, 1), **PURGE).initial()
-    with pytest.raises(Unreadable, match="option releaseMode: expected purge for a work-queue stream"):
+    with pytest.raises(
+        Unreadable, match="option releaseMode: expected purge for a work-queue stream"
+    ):
         Query(broker, queue(broker), **CURSOR).initial()
 
 
@@ -152,7 +163,9 @@ def test_a_cursor_that_is_there_already_goes_on(broker):
 def test_a_queue_that_was_made_anew_loses_nothing_to_what_was_read_of_the_old_one(broker, when):
     # The last release of a query comes late. By sequence alone it purges what nobody has read.
     stream = queue(broker, 100)
-    query = Query(broker, stream, **PURGE, releaseOn=when, failOnDataLoss="false", maxMessagesPerTrigger="50")
+    query = Query(
+        broker, stream, **PURGE, releaseOn=when, failOnDataLoss="false", maxMessagesPerTrigger="50"
+    )
     query.plan()
     query.run()
     query.plan()
@@ -200,7 +213,8 @@ def test_before_there_was_a_reset_the_last_message_of_a_range_is_acknowledged(
 def test_a_cursor_whose_floor_cannot_be_set_is_refused_before_anything_is_read(
     start_server, version, policy, fits, eventually
 ):
-    # The ack of the last message of a range covers the others with ack policy all alone; else they stay for ever.
+    # The ack of the last message of a range covers the others with ack policy all alone; else they
+    # stay for ever.
     with connect(start_server(version=version).url) as nc:
         stream = new_stream(nc, retention="interest")
         stream.create_consumer(durable_name="spark-cursor", ack_policy=policy)
@@ -225,7 +239,9 @@ def test_nobody_waits_for_messages_behind_a_range(start_server):
         query = Query(nc, stream, **CURSOR, **NEXT)
         query.initial()
         fill(nc, stream, 60)
-        with nc.subscribe(f"$JS.API.CONSUMER.MSG.NEXT.{stream.name}.spark-cursor", limit=1) as pulls:
+        with nc.subscribe(
+            f"$JS.API.CONSUMER.MSG.NEXT.{stream.name}.spark-cursor", limit=1
+        ) as pulls:
             nc.flush()
             query.all()
             (asked,) = [json.loads(pull.payload) for pull in pulls]
@@ -244,7 +260,8 @@ def two_ways(nc, retention):
 @pytest.mark.parametrize("when", ["commit", "nextPlan"])
 @pytest.mark.parametrize("retention", ["interest", "queue"])
 def test_a_second_query_is_refused_where_another_one_releases_n103(broker, retention, when):
-    # Two queries that release for each other lose messages: the second saw only what the first had not released.
+    # Two queries that release for each other lose messages: the second saw only what the first had
+    # not released.
     stream, how = two_ways(broker, retention)
     first = Query(broker, stream, **how, releaseOn=when, maxMessagesPerTrigger="10")
     second = Query(broker, stream, **how, releaseOn=when, maxMessagesPerTrigger="10")
@@ -268,7 +285,8 @@ def test_a_second_query_is_refused_where_another_one_releases_n103(broker, reten
 
 @pytest.mark.parametrize("retention", ["interest", "queue"])
 def test_a_query_that_crashed_in_its_first_batch_is_still_the_owner(broker, retention):
-    # The new process answers initialOffset with a name of its own; the end that is in the checkpoint has the right one.
+    # The new process answers initialOffset with a name of its own; the end that is in the
+    # checkpoint has the right one.
     stream, how = two_ways(broker, retention)
     query = Query(broker, stream, **how, **NEXT)
     query.initial()
@@ -286,7 +304,9 @@ def test_a_query_that_crashed_before_its_first_batch_is_in_nobodys_way(broker):
     query = Query(broker, stream, **how, **NEXT)
     query.initial()
     fill(broker, stream, 20)
-    query.reader.latestOffset(query.initial(), query.reader.getDefaultReadLimit())  # written nowhere
+    query.reader.latestOffset(
+        query.initial(), query.reader.getDefaultReadLimit()
+    )  # written nowhere
     query.crash()
 
     assert list(range(1, 21)) == query.all()
@@ -319,7 +339,9 @@ def test_a_query_with_a_checkpoint_of_an_older_version_gets_a_name_with_its_next
     query.all()
     older = json.loads(query.log[-1])
     stream.consumer("spark-cursor").change(metadata={"kept": "yes"})
-    query.log[-1] = json.dumps({key: older[key] for key in ("v", "stream", "created", "seq", "init", "what")})
+    query.log[-1] = json.dumps(
+        {key: older[key] for key in ("v", "stream", "created", "seq", "init", "what")}
+    )
     query.crash()
     fill(broker, stream, 10)
 

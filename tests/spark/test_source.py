@@ -1,4 +1,6 @@
-"""The data source by its name: what Spark finds, what it pays for that, and what it gets for each use."""
+"""The data source by its name: what Spark finds, what it pays for that, and what it gets for each
+use.
+"""
 
 import subprocess
 import sys
@@ -29,7 +31,11 @@ def test_it_is_what_spark_looks_for():
 def test_a_session_that_does_not_use_it_imports_nothing_of_ours():
     code = "import sys, pyspark_jsproto; print([name for name in sys.modules if name.split('.')[0] in ('jsproto', 'jsproto_io', 'pyarrow')])"
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
 
     assert "[]" == done.stdout.strip()
@@ -56,7 +62,9 @@ def test_each_use_has_its_reader_and_a_plan_opens_nothing():
 
 def test_an_old_spark_reads_no_streams_and_says_so(monkeypatch):
     monkeypatch.setattr(source, "StreamReader", None)
-    with pytest.raises(Unreadable, match=r"stream 'S': expected Spark 4\.2 or newer for a stream read"):
+    with pytest.raises(
+        Unreadable, match=r"stream 'S': expected Spark 4\.2 or newer for a stream read"
+    ):
         made().streamReader(SEQUENCES)
 
 

@@ -17,9 +17,11 @@ pytestmark = pytest.mark.live
 
 
 @trap("4.1", ours=(StreamReader, range(101, 201)), naive=(NaiveReader, ()))
-def test_latest_loses_nothing_that_comes_between_the_two_calls_of_initial_offset(broker, kind, seen):
-    # Spark asks for the initial offset before the first plan and again to run it. A naive source answers
-    # the second time with where the stream ends then, and plans [201, 201).
+def test_latest_loses_nothing_that_comes_between_the_two_calls_of_initial_offset(
+    broker, kind, seen
+):
+    # Spark asks for the initial offset before the first plan and again to run it. A naive source
+    # answers the second time with where the stream ends then, and plans [201, 201).
     stream = new_stream(broker, 100)
     query = Query(broker, stream, kind=kind)
     query.initial()
@@ -30,8 +32,8 @@ def test_latest_loses_nothing_that_comes_between_the_two_calls_of_initial_offset
 
 @trap("4.1", ours=(StreamReader, range(101, 401)), repaired=(RepairedReader, range(301, 401)))
 def test_latest_loses_nothing_by_a_crash_in_the_first_batch(broker, kind, seen):
-    # A new process answers initialOffset with a later place than the end that is logged. Who only keeps its
-    # answer in memory plans [401, 301), and reads none of the first batch.
+    # A new process answers initialOffset with a later place than the end that is logged. Who only
+    # keeps its answer in memory plans [401, 301), and reads none of the first batch.
     stream = new_stream(broker, 100)
     query = Query(broker, stream, kind=kind)
     query.initial()
@@ -42,7 +44,9 @@ def test_latest_loses_nothing_by_a_crash_in_the_first_batch(broker, kind, seen):
     fill(broker, stream, 100)
 
     assert list(seen) == query.all()
-    assert query.planned[1][0]["seq"] > query.planned[1][1]["seq"]  # what Spark asked for was that very range
+    assert (
+        query.planned[1][0]["seq"] > query.planned[1][1]["seq"]
+    )  # what Spark asked for was that very range
 
 
 def test_earliest_a_sequence_and_a_time_begin_where_they_say(broker):
@@ -82,7 +86,9 @@ def test_a_micro_batch_holds_no_more_than_the_limits_say(broker):
 
 
 def test_a_trigger_that_wants_all_gets_all(broker):
-    query = Query(broker, new_stream(broker, 100), startingOffsets="earliest", maxMessagesPerTrigger="30")
+    query = Query(
+        broker, new_stream(broker, 100), startingOffsets="earliest", maxMessagesPerTrigger="30"
+    )
     query.plan(ALL)
 
     assert list(range(1, 101)) == query.run()
@@ -107,7 +113,11 @@ def test_a_filter_that_matches_little_makes_no_empty_batches(broker):
     fill(broker, stream, 2, f"{stream.name}.rare")
     fill(broker, stream, 500, f"{stream.name}.common")
     query = Query(
-        broker, stream, startingOffsets="earliest", subjects=f"{stream.name}.rare", maxMessagesPerTrigger="10"
+        broker,
+        stream,
+        startingOffsets="earliest",
+        subjects=f"{stream.name}.rare",
+        maxMessagesPerTrigger="10",
     )
 
     assert [1, 2, 3, 504, 505] == query.all()
@@ -126,7 +136,9 @@ def test_a_hole_makes_no_empty_batches(broker):
 
 def test_a_start_behind_the_end_is_named_before_anything_is_planned(broker):
     stream = new_stream(broker, 10)
-    with pytest.raises(Unreadable, match="see option startingOffsets: expected a sequence up to 11"):
+    with pytest.raises(
+        Unreadable, match="see option startingOffsets: expected a sequence up to 11"
+    ):
         Query(broker, stream, startingOffsets="500").initial()
 
     assert [] == Query(broker, stream, startingOffsets="11").all()
@@ -165,7 +177,9 @@ def test_the_lag_is_what_the_stream_ends_with(broker):
 # ------------------------------------------------------------------------------------------------ loss
 
 
-@trap("4.5", ours=(StreamReader, DataLost), naive=(NaiveReader, [*range(1, 501), *range(701, 1001)]))
+@trap(
+    "4.5", ours=(StreamReader, DataLost), naive=(NaiveReader, [*range(1, 501), *range(701, 1001)])
+)
 def test_messages_that_are_purged_unread_do_not_vanish_in_silence(broker, kind, seen):
     stream = new_stream(broker, 500)
     query = Query(broker, stream, kind=kind, startingOffsets="earliest")
@@ -192,7 +206,11 @@ def test_messages_that_vanish_before_they_are_read_are_reported(broker):
 def test_without_fail_on_data_loss_each_survivor_is_read_once(broker):
     stream = new_stream(broker, 1000)
     query = Query(
-        broker, stream, startingOffsets="earliest", maxMessagesPerTrigger="300", failOnDataLoss="false"
+        broker,
+        stream,
+        startingOffsets="earliest",
+        maxMessagesPerTrigger="300",
+        failOnDataLoss="false",
     )
     query.plan()
     query.run()
@@ -228,7 +246,9 @@ def test_what_the_limits_of_the_stream_take_is_reported_too(broker, how, eventua
     if how == "max_msgs":
         stream.change(max_msgs=50)
     else:
-        stream.change(max_age=timedelta(milliseconds=200), duplicate_window=timedelta(milliseconds=200))
+        stream.change(
+            max_age=timedelta(milliseconds=200), duplicate_window=timedelta(milliseconds=200)
+        )
         eventually(lambda: stream.info().state.messages == 0)
     query.plan()
 
@@ -292,7 +312,8 @@ def test_a_stream_that_ends_before_what_was_read_is_reported(broker):
 
 
 def test_a_planned_batch_whose_end_the_server_has_lost_is_reported_too(broker):
-    # The plan of a range is clipped to what there is, so the rows that are gone would be missing without a word.
+    # The plan of a range is clipped to what there is, so the rows that are gone would be missing
+    # without a word.
     query = Query(broker, new_stream(broker, 10), startingOffsets="earliest")
     query.plan()
     query.log[0] = json.dumps({**json.loads(query.log[0]), "seq": 16})

@@ -45,7 +45,9 @@ def held(stream):
 
 def test_a_task_ends_when_every_row_is_acknowledged(broker):
     stream = new_stream(broker)
-    done = writing(broker, stream).write(iter([rows(stream, range(600)), rows(stream, range(600, 1000))]))
+    done = writing(broker, stream).write(
+        iter([rows(stream, range(600)), rows(stream, range(600, 1000))])
+    )
 
     assert Written(rows=1000, duplicates=0, last=1000) == done
     assert 1000 == held(stream)
@@ -59,7 +61,9 @@ def test_a_task_that_runs_again_stores_nothing_twice_if_rows_have_ids(broker):
     work = writing(broker, stream)
     work.write(iter([rows(stream, range(500))]))  # killed behind 500 rows, and run again
 
-    assert Written(rows=1000, duplicates=500, last=1000) == work.write(iter([rows(stream, range(1000))]))
+    assert Written(rows=1000, duplicates=500, last=1000) == work.write(
+        iter([rows(stream, range(1000))])
+    )
     assert 1000 == held(stream)
 
 
@@ -87,7 +91,9 @@ def test_ids_by_place_are_the_same_when_the_same_rows_come_again(broker):
     stream = new_stream(broker)
     work = writing(broker, stream, PLAIN, autoMsgId="true")
     work.write(iter([rows(stream, range(10), ids=False)]))
-    again = work.write(iter([rows(stream, range(4), ids=False), rows(stream, range(4, 20), ids=False)]))
+    again = work.write(
+        iter([rows(stream, range(4), ids=False), rows(stream, range(4, 20), ids=False)])
+    )
     another = writing(broker, stream, PLAIN, autoMsgId="true").write(
         iter([rows(stream, range(10), ids=False)])
     )
@@ -192,7 +198,8 @@ def test_what_is_wrong_is_said_on_the_driver(broker):
 @pytest.mark.parametrize("named", [True, False], ids=["ids", "no ids"])
 @pytest.mark.parametrize("back", [True, False], ids=["it comes back", "it stays away"])
 def test_a_task_never_reports_rows_that_no_server_has_acknowledged_n104(start_server, named, back):
-    # An outage in the middle: with ids the rows are sent again and stored once, without ids the task fails. Nothing is done without its ack.
+    # An outage in the middle: with ids the rows are sent again and stored once, without ids the
+    # task fails. Nothing is done without its ack.
     server = start_server()
     with connect(server.url) as nc:
         stream = new_stream(nc, storage="file", subjects=["N104.>"], name="N104")
@@ -244,5 +251,8 @@ def test_commit_and_abort_say_what_is_stored(broker, caplog):
         writer.commit([done, None], 7)
         writer.abort([done, None], 8)
 
-    assert f"micro-batch 7: 10 rows in stream '{stream.name}', 0 of them were there already" in caplog.text
+    assert (
+        f"micro-batch 7: 10 rows in stream '{stream.name}', 0 of them were there already"
+        in caplog.text
+    )
     assert "micro-batch 8 was given up: 10 rows of 1 tasks" in caplog.text

@@ -1,7 +1,9 @@
-"""The traps of a source on Spark (SPARK.md 4) as a table, and the form of their tests: ours and a naive version in one scenario.
+"""The traps of a source on Spark (SPARK.md 4) as a table, and the form of their tests: ours and a
+naive version in one scenario.
 
-Theory. A test that holds for ours may hold because there is no trap. So each trap is also set for what one writes first (`naive_*.py` here), and the
-test says what that one sees: something else. Where the trap is a fault of Spark, its repair is noticed in the same way.
+Theory. A test that holds for ours may hold because there is no trap. So each trap is also set for
+what one writes first (`naive_*.py` here), and the test says what that one sees: something else.
+Where the trap is a fault of Spark, its repair is noticed in the same way.
 """
 
 from __future__ import annotations

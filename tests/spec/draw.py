@@ -1,10 +1,11 @@
-"""Draws the state diagram of every machine into ``spec/machines``, from the table that the machine follows.
+"""Draws the state diagram of every machine into ``spec/machines``, from the table that the machine
+follows.
 
     python tests/spec/draw.py
 
-A page has two halves. What stands above the line that starts with ``<!--`` is written by people: what the machine is for,
-in a few sentences; a page that is not there yet begins with what the module says of itself. What stands below is
-drawn, and `tests/spec/test_machines.py` compares it.
+A page has two halves. What stands above the line that starts with ``<!--`` is written by people:
+what the machine is for, in a few sentences; a page that is not there yet begins with what the
+module says of itself. What stands below is drawn, and `tests/spec/test_machines.py` compares it.
 
 The words for states and inputs are the ``#:`` comments in front of the members of their enums.
 """
@@ -59,7 +60,9 @@ def first_words(module) -> str:
     """What the module says of itself, for a page that nobody has written yet."""
     said = inspect.getdoc(module).split("\n\n")
     title = said[0].split(":")[0].rstrip(".")
-    theory = next((part for part in said if part.startswith("Theory.")), said[0]).removeprefix("Theory. ")
+    theory = next((part for part in said if part.startswith("Theory.")), said[0]).removeprefix(
+        "Theory. "
+    )
     sentences = re.split(r"(?<=[.:]) (?=[A-Z*`])", theory.replace("\n", " "))
     return f"# {title}\n\n{' '.join(sentences[:4])}\n\n"
 

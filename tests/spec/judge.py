@@ -1,9 +1,11 @@
-"""Writes ``spec/clients.md``: which client keeps the protocol in which scenario, and what is to be told to its makers.
+"""Writes ``spec/clients.md``: which client keeps the protocol in which scenario, and what is to be
+told to its makers.
 
     python tests/spec/judge.py
 
-It is made of ``spec/clients.toml`` (what was played, by `tests/long/foreign.py --keep`), of the traces in ``spec/traces/clients``, which are judged
-here once more, and of ``spec/upstream.toml``, where the texts for the makers stand.
+It is made of ``spec/clients.toml`` (what was played, by `tests/long/foreign.py --keep`), of the
+traces in ``spec/traces/clients``, which are judged here once more, and of ``spec/upstream.toml``,
+where the texts for the makers stand.
 """
 
 from __future__ import annotations
@@ -86,7 +88,9 @@ def judged(path: Path) -> list[Finding]:
     """The findings of a trace."""
     judge = Lint()
     with path.open("rb") as file:
-        return [found for line, record in Trace(file).records() for found in judge.feed(line, record)]
+        return [
+            found for line, record in Trace(file).records() for found in judge.feed(line, record)
+        ]
 
 
 def page() -> str:
@@ -100,14 +104,20 @@ def page() -> str:
     text = HEAD.format(
         versions=f"{named}, on {' and '.join(servers)}, {' to '.join(dict.fromkeys((days[0], days[-1])))}"
     )
-    text += f"| scenario | what is played | {' | '.join(clients)} |\n" + "|---" * (len(clients) + 2) + "|\n"
+    text += (
+        f"| scenario | what is played | {' | '.join(clients)} |\n"
+        + "|---" * (len(clients) + 2)
+        + "|\n"
+    )
     cells = {(each.client, each.scenario): cell(each) for each in played}
     for name, scenario in SCENARIOS.items():
         row = " | ".join(cells.get((client, name), "") for client in clients)
         text += f"| `{name}` | {scenario.about} | {row} |\n"
     text += "\n## Findings\n"
     known = reports()
-    for client, rule in dict.fromkeys((each.client, rule) for each in played for rule in each.found):
+    for client, rule in dict.fromkeys(
+        (each.client, rule) for each in played for rule in each.found
+    ):
         mine = [each for each in played if each.client == client and rule in each.found]
         text += "".join(finding(known[client, rule], versions[client], mine))
     text += "\n## Not played\n\n"

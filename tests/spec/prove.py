@@ -1,10 +1,11 @@
-"""Plays every recording to the model server and writes ``spec/model.md``: scenario by version, equal or why not.
+"""Plays every recording to the model server and writes ``spec/model.md``: scenario by version,
+equal or why not.
 
     python tests/spec/prove.py            write the table
     python tests/spec/prove.py pull_ ack_ show the differences of these scenarios instead
 
-The reasons stand in ``spec/model.toml``. An entry there whose recording has become equal is as wrong as a difference
-without an entry: both are told here and by `tests/spec/test_model.py`.
+The reasons stand in ``spec/model.toml``. An entry there whose recording has become equal is as
+wrong as a difference without an entry: both are told here and by `tests/spec/test_model.py`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ that it answers every frame of every subscription as that server did, after ids,
 
 
 class Result(NamedTuple):
-    """What one recording showed: differences as text, and the verdict of the reasons about it (``""``: none)."""
+    """What one recording showed: differences as text, and the verdict of the reasons about it
+    (``""``: none).
+    """
 
     differences: list[str]
     verdict: str
@@ -72,12 +75,16 @@ def results(traces: Path, *beginnings: str) -> dict[str, dict[str, Result]]:
                 continue
             recording = parse_recording(path.read_text(encoding="utf-8"))
             differences, asked = prove(recording, before.get(path.stem, Beforehand()))
-            told = [*map(str, differences), *(f"asked for: {each}" for each in dict.fromkeys(asked))]
+            told = [
+                *map(str, differences),
+                *(f"asked for: {each}" for each in dict.fromkeys(asked)),
+            ]
             verdict = next(
                 (
                     each["verdict"]
                     for each in document["scenario"]
-                    if each["name"] == path.stem and folder.name in each.get("versions", [folder.name])
+                    if each["name"] == path.stem
+                    and folder.name in each.get("versions", [folder.name])
                 ),
                 "",
             )
@@ -107,7 +114,10 @@ def page(found: Mapping[str, Mapping[str, Result]]) -> str:
         f"Of {len(verdicts)} recordings {verdicts.count('')} are equal, {verdicts.count('explained')} explained, "
         f"{verdicts.count('not modelled')} not modelled."
     )
-    lines = [f"| scenario | {' | '.join(versions)} | reason |", f"|---|{'---|' * len(versions)}---|"]
+    lines = [
+        f"| scenario | {' | '.join(versions)} | reason |",
+        f"|---|{'---|' * len(versions)}---|",
+    ]
     whys = defaultdict(list)
     for each in reasons()["scenario"]:
         whys[each["name"]].append(each["reason"])
@@ -125,7 +135,9 @@ def main() -> int:
     for name, of in found.items():
         for version, result in of.items():
             if sys.argv[1:] and result.differences:
-                print(f"{name} {version} {WORDS[result.verdict]}", *result.differences, sep="\n    ")
+                print(
+                    f"{name} {version} {WORDS[result.verdict]}", *result.differences, sep="\n    "
+                )
             elif bool(result.verdict) != bool(result.differences):
                 code = 1
                 print(

@@ -56,7 +56,9 @@ def test_the_forms_are_those_of_the_examples():
 
     assert len(short["fields"]) == short["tokens"] == 9
     assert len(long["fields"]) == long["tokens"] == 11
-    assert [field for field in long["fields"] if field not in {"domain", "account_hash"}] == short["fields"]
+    assert [field for field in long["fields"] if field not in {"domain", "account_hash"}] == short[
+        "fields"
+    ]
     assert set(long["fields"][2:]) == set(AckSubject._fields) - {"tail"}
     assert set(SPEC["numbers"]["fields"]) == {
         name for name, kind in get_type_hints(AckSubject).items() if kind is int

@@ -1,7 +1,9 @@
-"""The clauses in ``spec/clauses``: each has its proof, and nothing that proves or judges is without a clause.
+"""The clauses in ``spec/clauses``: each has its proof, and nothing that proves or judges is without
+a clause.
 
-A name that proves is a test of this repository or a scenario of the recordings. Both directions hold: every clause names what proves it
-or says why nothing does, every scenario is named by a clause, and every rule of the lint names the clauses that it judges by.
+A name that proves is a test of this repository or a scenario of the recordings. Both directions
+hold: every clause names what proves it or says why nothing does, every scenario is named by a
+clause, and every rule of the lint names the clauses that it judges by.
 """
 
 from __future__ import annotations
@@ -31,14 +33,18 @@ each_clause = pytest.mark.parametrize("clause", CLAUSES.values(), ids=CLAUSES)
 @cache
 def names_in(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
 
 
 def scenarios_named(notes: str) -> set[str]:
-    """Scenarios that the notes on the wire name: in brackets, where a name may be shortened to its end, and in the last cell of a row."""
-    areas = (
-        "ack|advisories|api|cluster|consume|core|direct|kv|objstore|ordered|prio|pub|pull|push|seed|snapshot"
-    )
+    """Scenarios that the notes on the wire name: in brackets, where a name may be shortened to its
+    end, and in the last cell of a row.
+    """
+    areas = "ack|advisories|api|cluster|consume|core|direct|kv|objstore|ordered|prio|pub|pull|push|seed|snapshot"
     name = re.compile(rf"(?:{areas})(?:_[a-z0-9]+)+")
     found = set()
     for inside in re.findall(r"\[([^\[\]]*)\]", notes):
@@ -48,8 +54,12 @@ def scenarios_named(notes: str) -> set[str]:
             if name.fullmatch(each):
                 whole = whole if word.startswith("_") else each
                 found.add(each)
-    for row in (line.strip("|").rpartition("|")[2] for line in notes.splitlines() if line.startswith("|")):
-        found.update(each.strip() for each in re.split(r"[;,]", row) if name.fullmatch(each.strip()))
+    for row in (
+        line.strip("|").rpartition("|")[2] for line in notes.splitlines() if line.startswith("|")
+    ):
+        found.update(
+            each.strip() for each in re.split(r"[;,]", row) if name.fullmatch(each.strip())
+        )
     return found
 
 
@@ -70,7 +80,9 @@ def test_each_clause_is_a_sentence_with_its_proof_or_the_reason_why_there_is_non
 
     assert set(clause) <= MEMBERS
     assert all(
-        clause[name].endswith(".") for name in ("says", "server", "jsproto", "unproven") if name in clause
+        clause[name].endswith(".")
+        for name in ("says", "server", "jsproto", "unproven")
+        if name in clause
     )
     assert bool(proofs) != ("unproven" in clause)
     assert len(set(proofs)) == len(proofs)
@@ -115,7 +127,14 @@ def test_each_place_where_texts_and_servers_differ_is_noted_at_a_clause(traces):
     if not notes.is_file():
         pytest.skip("the notes on the wire are not beside the recordings")
     section = notes.read_text().partition("\n# (l)")[2]
-    numbers = {f"l.{number}" for number in re.findall(r"(?:^|\. )([0-9]{1,2})\. ", section, re.MULTILINE)}
-    noted = {note for clause in CLAUSES.values() for note in clause.get("notes", []) if note.startswith("l.")}
+    numbers = {
+        f"l.{number}" for number in re.findall(r"(?:^|\. )([0-9]{1,2})\. ", section, re.MULTILINE)
+    }
+    noted = {
+        note
+        for clause in CLAUSES.values()
+        for note in clause.get("notes", [])
+        if note.startswith("l.")
+    }
 
     assert noted == numbers

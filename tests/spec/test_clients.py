@@ -1,4 +1,6 @@
-"""``spec/clients.md`` is what was played and judged: each finding has its trace, which says so by itself, and its text; ours have none."""
+"""``spec/clients.md`` is what was played and judged: each finding has its trace, which says so by
+itself, and its text; ours have none.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def test_every_client_has_played_every_scenario_or_says_why_not():
 
 
 def test_our_adapters_have_no_finding_and_lack_nothing():
-    assert [each for each in PLAYED if each.client.startswith(OURS) and (each.found or each.lacks)] == []
+    assert [
+        each for each in PLAYED if each.client.startswith(OURS) and (each.found or each.lacks)
+    ] == []
 
 
 @pytest.mark.parametrize("played", FOUND, ids=lambda each: f"{each.client} {each.scenario}")

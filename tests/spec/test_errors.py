@@ -1,4 +1,6 @@
-"""`spec/errors.toml` has every number of the server's table once, with the test that provokes it or the reason why a client can't."""
+"""`spec/errors.toml` has every number of the server's table once, with the test that provokes it or
+the reason why a client can't.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def test_the_test_that_is_named_provokes_the_number():
     said["tests/live/test_checks.py"] |= by_rule  # it goes through the rules one by one
 
     assert [
-        row for row in ROWS if "provoked" in row and str(row["err_code"]) not in said[row["provoked"]]
+        row
+        for row in ROWS
+        if "provoked" in row and str(row["err_code"]) not in said[row["provoked"]]
     ] == []
 
 

@@ -1,4 +1,6 @@
-"""Each invariant of the wire, pulls, time, links, acks, documents and lifecycles names tests that are there."""
+"""Each invariant of the wire, pulls, time, links, acks, documents and lifecycles names tests that
+are there.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = tomllib.loads((ROOT / "spec" / "invariants.toml").read_text(encoding="utf-8"))
-#: The wire, pull accounting, time, links, acks and publishing, documents, lifecycles; ordered consumers (35 to 41) are tested as machines.
+#: The wire, pull accounting, time, links, acks and publishing, documents, lifecycles; ordered
+#: consumers (35 to 41) are tested as machines.
 NUMBERS = [*range(1, 35), *range(42, 61)]
 
 

@@ -94,7 +94,10 @@ def test_each_state_can_be_reached(name, module):
 @each_machine
 def test_each_state_and_input_says_what_it_is(name, module):
     said = draw.meanings(module)
-    members = {*module.TRANSITIONS, *(what for ways in module.TRANSITIONS.values() for what in ways)}
+    members = {
+        *module.TRANSITIONS,
+        *(what for ways in module.TRANSITIONS.values() for what in ways),
+    }
     silent = {str(member) for member in members} - set(said)
 
     assert silent == set(), "write a #: comment before each of these"

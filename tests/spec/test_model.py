@@ -1,4 +1,6 @@
-"""The model server is proven by recordings: equal, or different for a reason that is written down; and the page says so."""
+"""The model server is proven by recordings: equal, or different for a reason that is written down;
+and the page says so.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ DUE = ("pull_", "consume_", "ack_", "push_", "ordered_")
 
 
 def _load():
-    spec = importlib.util.spec_from_file_location("prove", REPOSITORY / "tests" / "spec" / "prove.py")
+    spec = importlib.util.spec_from_file_location(
+        "prove", REPOSITORY / "tests" / "spec" / "prove.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

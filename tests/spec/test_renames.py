@@ -1,4 +1,6 @@
-"""`spec/renames.toml`: every new name is there, no old one is, and the script ports a program by the table."""
+"""`spec/renames.toml`: every new name is there, no old one is, and the script ports a program by
+the table.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,14 @@ def test_an_old_name_is_in_no_module_of_today(name):
 
 RENAMES = Renames(
     {
-        "modules": {"jsproto.old": "jsproto.room.new", "jsproto.gone": "removed: servers have it no more"},
-        "names": {"jsproto.old.Thing": "jsproto.room.new.Better", "jsproto.old.away": "removed: use Better"},
+        "modules": {
+            "jsproto.old": "jsproto.room.new",
+            "jsproto.gone": "removed: servers have it no more",
+        },
+        "names": {
+            "jsproto.old.Thing": "jsproto.room.new.Better",
+            "jsproto.old.away": "removed: use Better",
+        },
     }
 )
 
@@ -63,16 +71,34 @@ RENAMES = Renames(
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
-        ("from jsproto.old import Thing\nThing(1)\n", "from jsproto.room.new import Better\nBetter(1)\n"),
-        ("from jsproto.old import Thing as T\nT()\n", "from jsproto.room.new import Better as T\nT()\n"),
+        (
+            "from jsproto.old import Thing\nThing(1)\n",
+            "from jsproto.room.new import Better\nBetter(1)\n",
+        ),
+        (
+            "from jsproto.old import Thing as T\nT()\n",
+            "from jsproto.room.new import Better as T\nT()\n",
+        ),
         ("from jsproto.old import other, Thing\n", "from jsproto.room.new import other, Better\n"),
         ("from jsproto import old\nold.f()\n", "from jsproto.room import new\nnew.f()\n"),
         ("import jsproto.old as o\n", "import jsproto.room.new as o\n"),
         ("from jsproto import old\nold.Thing()\n", "from jsproto.room import new\nnew.Better()\n"),
-        ("import jsproto.old as o\no.Thing.f(o.x)\n", "import jsproto.room.new as o\no.Better.f(o.x)\n"),
-        ("import jsproto.old\njsproto.old.Thing()\n", "import jsproto.room.new\njsproto.room.new.Better()\n"),
-        ("import jsproto.old\nprint(other.old.Thing)\n", "import jsproto.room.new\nprint(other.old.Thing)\n"),
-        ("def f():\n    from jsproto.old import x\n", "def f():\n    from jsproto.room.new import x\n"),
+        (
+            "import jsproto.old as o\no.Thing.f(o.x)\n",
+            "import jsproto.room.new as o\no.Better.f(o.x)\n",
+        ),
+        (
+            "import jsproto.old\njsproto.old.Thing()\n",
+            "import jsproto.room.new\njsproto.room.new.Better()\n",
+        ),
+        (
+            "import jsproto.old\nprint(other.old.Thing)\n",
+            "import jsproto.room.new\nprint(other.old.Thing)\n",
+        ),
+        (
+            "def f():\n    from jsproto.old import x\n",
+            "def f():\n    from jsproto.room.new import x\n",
+        ),
         ('patch("jsproto.old.Thing")\n', 'patch("jsproto.room.new.Better")\n'),
         (
             "# é\nfrom jsproto.old import Thing\nx = 'é', Thing\n",

@@ -1,4 +1,6 @@
-"""The schemas of events are those of the classes, say something, and hold for every event that was recorded."""
+"""The schemas of events are those of the classes, say something, and hold for every event that was
+recorded.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def test_what_lacks_a_member_or_has_one_of_another_form_is_not_valid(recorded):
         schema = event_schema(event["type"])
         validator = Validator(schema)
         for name in schema["required"]:
-            assert not validator.is_valid({key: value for key, value in event.items() if key != name})
+            assert not validator.is_valid(
+                {key: value for key, value in event.items() if key != name}
+            )
         for name in event:
             assert not validator.is_valid({**event, name: [1.5]})
 

@@ -52,7 +52,9 @@ def test_each_call_is_written_as_that_call(row):
 
 
 def test_no_call_that_the_code_writes_or_reads_is_missing():
-    methods = {name for name, _ in inspect.getmembers(ApiSubjects, inspect.isfunction) if name[0] != "_"}
+    methods = {
+        name for name, _ in inspect.getmembers(ApiSubjects, inspect.isfunction) if name[0] != "_"
+    }
 
     assert methods == {row["method"] for row in WRITTEN}
     assert {placed(row["call"])[1] for row in CALLS} == client._VERBS
@@ -85,9 +87,15 @@ def test_answers_have_the_types_that_were_recorded(traces, monkeypatch):
 
 @each_call
 def test_every_call_says_all_that_the_file_promises(row):
-    assert {"call", "body"} <= set(row) <= {"call", "method", "body", "answer", "since", "until", "note"}
+    assert (
+        {"call", "body"}
+        <= set(row)
+        <= {"call", "method", "body", "answer", "since", "until", "note"}
+    )
     assert "answer" in row or "note" in row  # what is answered that is no object
-    assert "method" in row or "until" in row  # what jsproto does not ask is what servers have given up
+    assert (
+        "method" in row or "until" in row
+    )  # what jsproto does not ask is what servers have given up
     assert all(row.values())
 
 

@@ -1,4 +1,6 @@
-"""A client of the model that speaks in lines: what the tests of the model need to read like a protocol trace."""
+"""A client of the model that speaks in lines: what the tests of the model need to read like a
+protocol trace.
+"""
 
 import json
 
@@ -50,7 +52,11 @@ class Client:
 
     def hear(self):
         """Everything since the last time, CRLF shown as ``~``, without the server's PINGs."""
-        text = self.server.data_to_send(self.cid).decode("utf-8", "surrogateescape").replace("\r\n", "~")
+        text = (
+            self.server.data_to_send(self.cid)
+            .decode("utf-8", "surrogateescape")
+            .replace("\r\n", "~")
+        )
         return text.replace("PING~", "")
 
     def request(self, subject, body=None):
@@ -78,16 +84,22 @@ def client_of():
 
 @pytest.fixture
 def make():
-    """``make(version=..., stream={...}, consumer={...}, publish=n, ...)``: a client of a fresh server, subscribed to ``in.>``."""
+    """``make(version=..., stream={...}, consumer={...}, publish=n, ...)``: a client of a fresh
+    server, subscribed to ``in.>``.
+    """
 
     def build(version="2.15.1", stream=None, consumer=None, publish=0, **options):
         server = SimServer(version=version, **options)
         client = Client(server)
         if options.get("jetstream", True):
-            server.request("STREAM.CREATE.S", {"name": "S", "subjects": ["s.>"], **(stream or {})}, 0.0)
+            server.request(
+                "STREAM.CREATE.S", {"name": "S", "subjects": ["s.>"], **(stream or {})}, 0.0
+            )
             if consumer is not None:
                 config = {"durable_name": "C", "ack_policy": "explicit", **consumer}
-                server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
+                server.request(
+                    "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0
+                )
         for number in range(publish):
             server.publish("s.a", str(number).encode(), 0.0)
         client.say("SUB in.> 1\r\n")

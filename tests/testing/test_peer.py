@@ -15,7 +15,9 @@ from jsproto.wire.client_commands import ClientVerb, PubLine, SubLine
 
 
 def test_the_script_speaks_first_and_answers_what_it_expects():
-    peer = ScriptedServer([*handshake(max_payload=10), Expect("SUB * 1"), Send(msg("s.a", "1", b"hello"))])
+    peer = ScriptedServer(
+        [*handshake(max_payload=10), Expect("SUB * 1"), Send(msg("s.a", "1", b"hello"))]
+    )
 
     assert b'"max_payload":10' in peer.data_to_send()
     peer.receive_data(b"CONNECT {}\r\nPING\r\n")
@@ -57,7 +59,9 @@ def test_what_is_said_beyond_the_script_is_kept():
 
 def test_lines_read_as_the_protocol_writes_them():
     peer = ScriptedServer()
-    peer.receive_data(b"CONNECT {}\r\nUNSUB 1\r\nUNSUB 1 5\r\nHPUB a r 12 13\r\nNATS/1.0\r\n\r\nx\r\n")
+    peer.receive_data(
+        b"CONNECT {}\r\nUNSUB 1\r\nUNSUB 1 5\r\nHPUB a r 12 13\r\nNATS/1.0\r\n\r\nx\r\n"
+    )
 
     assert peer.lines() == ["CONNECT {}", "UNSUB 1", "UNSUB 1 5", "HPUB a r 12 13"]
 

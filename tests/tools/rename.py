@@ -1,11 +1,13 @@
 """Port Python files to the names of today: ``python tests/tools/rename.py FILE_OR_FOLDER ...``.
 
-`spec/renames.toml` says which module or name became which. This script rewrites the imports of each file by it, and every
-use of what a file imports, also through a module (``pace.Pace``, ``jsproto.jetstream.pace.Pace``). It changes the files in
-place and prints the name of each file that it changed. What was removed has no new name: the script prints the place and
-the way out, and exits with 1.
+`spec/renames.toml` says which module or name became which. This script rewrites the imports of each
+file by it, and every use of what a file imports, also through a module (``pace.Pace``,
+``jsproto.jetstream.pace.Pace``). It changes the files in place and prints the name of each file
+that it changed. What was removed has no new name: the script prints the place and the way out, and
+exits with 1.
 
-The script works on the syntax tree. Text in strings and comments stays as it is, but for strings that are one dotted name.
+The script works on the syntax tree. Text in strings and comments stays as it is, but for strings
+that are one dotted name.
 """
 
 from __future__ import annotations
@@ -68,13 +70,17 @@ def ported(text: str, renames: Renames) -> str:
     statements: list[tuple[ast.stmt, list[str]]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            modules |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
+            modules |= {
+                each.asname or each.name: f"{node.module}.{each.name}" for each in node.names
+            }
             statements.append((node, _imported(node, renames, uses)))
         elif isinstance(node, ast.Import):
             modules |= {each.asname or each.name: each.name for each in node.names}
             statements.append((node, [f"import {_whole(each, renames)}" for each in node.names]))
     edits = {
-        edit for node in ast.walk(tree) for edit in (*_used(node, uses), *_through(node, modules, renames))
+        edit
+        for node in ast.walk(tree)
+        for edit in (*_used(node, uses), *_through(node, modules, renames))
     }
     for line, column, old, new in sorted(edits, reverse=True):
         raw = lines[line].encode()
@@ -97,7 +103,9 @@ def _used(node: ast.AST, uses: dict[str, str]) -> Iterator[Edit]:
 
 
 def _through(node: ast.AST, modules: dict[str, str], renames: Renames) -> Iterator[Edit]:
-    """A name that is reached through its module: ``module.Name``, and ``package.module`` after a plain import."""
+    """A name that is reached through its module: ``module.Name``, and ``package.module`` after a
+    plain import.
+    """
     if not isinstance(node, ast.Attribute) or node.lineno != node.end_lineno:
         return
     owner = ast.unparse(node.value)
@@ -111,7 +119,9 @@ def _through(node: ast.AST, modules: dict[str, str], renames: Renames) -> Iterat
 
 
 def _imported(node: ast.ImportFrom, renames: Renames, uses: dict[str, str]) -> list[str]:
-    """The statements that stand for one ``from ... import ...``; names that change in the file go to `uses`."""
+    """The statements that stand for one ``from ... import ...``; names that change in the file go
+    to `uses`.
+    """
     by_module: dict[str, list[str]] = {}
     for each in node.names:
         module, name = renames.name(str(node.module), each.name)

@@ -1,4 +1,6 @@
-"""Traces of any length, made as a client would make them: somebody who reads on and on, acks what comes, and loses the link now and then."""
+"""Traces of any length, made as a client would make them: somebody who reads on and on, acks what
+comes, and loses the link now and then.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _TWICE, _LOST = 40, 200
 
 
 def long_trace(records: int, conns: str = "ab", *, faults: bool = True) -> Iterator[str]:
-    """The lines of a trace with so many records of bytes, events and verbs; with faults, a delivery is acked twice now and then."""
+    """The lines of a trace with so many records of bytes, events and verbs; with faults, a delivery
+    is acked twice now and then.
+    """
     yield from ("#jsproto-trace/2\n", ": server_version 2.15.1\n", ": client python 1.0\n")
     steps = [_reader(conn, faults=faults) for conn in conns]
     at = 0.0
@@ -37,7 +41,9 @@ def _reader(conn: str, *, faults: bool) -> Iterator[str]:
             if pulls:
                 yield f"= {conn} eof"
             yield from (line.format(conn=conn) for line in _HELLO)
-        body = json.dumps({"batch": _BATCH, "expires": 30_000_000_000, "idle_heartbeat": 5_000_000_000})
+        body = json.dumps(
+            {"batch": _BATCH, "expires": 30_000_000_000, "idle_heartbeat": 5_000_000_000}
+        )
         yield f"> {conn} PUB $JS.API.CONSUMER.MSG.NEXT.ORDERS.C{conn} _INBOX.p{conn} {len(body)}\\r\\n{body}\\r\\n"
         for number in range(_BATCH):
             sequence += 1

@@ -1,8 +1,10 @@
-"""A session in which our own machines do everything right, recorded frame by frame, and the means to make a faulty one of it.
+"""A session in which our own machines do everything right, recorded frame by frame, and the means
+to make a faulty one of it.
 
-`recorded` plays it: a consume with acks of every kind, a push subscription with flow control, an ordered consumer, a member of a group, a
-plain subscription with a maximum, publishes, requests; in the middle the leader moves, and the link is lost. `Session` is the list of its
-records; its verbs change what one party has said, by the text of a frame.
+`recorded` plays it: a consume with acks of every kind, a push subscription with flow control, an
+ordered consumer, a member of a group, a plain subscription with a maximum, publishes, requests; in
+the middle the leader moves, and the link is lost. `Session` is the list of its records; its verbs
+change what one party has said, by the text of a frame.
 """
 
 from __future__ import annotations
@@ -124,7 +126,10 @@ def recorded() -> bytes:
     for number in range(6):
         play.done(
             js.publish(
-                "s.b", b"a payload of 24 bytes...", headers=Headers({"Who": "me"}), msg_id=f"id-{number}"
+                "s.b",
+                b"a payload of 24 bytes...",
+                headers=Headers({"Who": "me"}),
+                msg_id=f"id-{number}",
             )
         )
     play.server.publish("news.today", b"nothing new", play.pair.now)
@@ -182,7 +187,8 @@ def recorded() -> bytes:
 
 
 class Session:
-    """Records that can be changed. What is looked for is a pattern in the text of one frame; the first that fits counts.
+    """Records that can be changed. What is looked for is a pattern in the text of one frame; the
+    first that fits counts.
 
     Attributes:
         records: in order, with their times.
@@ -203,7 +209,9 @@ class Session:
         """The places of all frames of the client that fit."""
         look = re.compile(pattern.encode(), re.DOTALL).search
         return [
-            place for place, each in enumerate(self.records) if isinstance(each, Sent) and look(each.data)
+            place
+            for place, each in enumerate(self.records)
+            if isinstance(each, Sent) and look(each.data)
         ]
 
     def sent(self, pattern: str, *, behind: int = -1) -> bytes:
@@ -266,9 +274,16 @@ class Session:
         return self
 
     def changed(
-        self, pattern: str, new: bytes | Callable[[bytes], bytes], *, old: str = "", behind: int = -1
+        self,
+        pattern: str,
+        new: bytes | Callable[[bytes], bytes],
+        *,
+        old: str = "",
+        behind: int = -1,
     ) -> Session:
-        """The client says it otherwise: ``new`` in the place of ``old``, or of all; a PUB has its size put right."""
+        """The client says it otherwise: ``new`` in the place of ``old``, or of all; a PUB has its
+        size put right.
+        """
         place = self.at(pattern, behind=behind)
         record = self.records[place]
         assert isinstance(record, Sent)
@@ -301,5 +316,8 @@ def pub(subject: str, body: bytes = b"", reply: str = "", headers: bytes = b"") 
         return f"PUB {subject} {reply} {len(body)}\r\n".encode() + body + b"\r\n"
     block = b"NATS/1.0\r\n" + headers + b"\r\n"
     return (
-        f"HPUB {subject} {reply} {len(block)} {len(block) + len(body)}\r\n".encode() + block + body + b"\r\n"
+        f"HPUB {subject} {reply} {len(block)} {len(block) + len(body)}\r\n".encode()
+        + block
+        + body
+        + b"\r\n"
     )

@@ -1,4 +1,5 @@
-"""Memory of the judge: the same for a trace of any length, whatever is in it; and what was forgotten is never judged.
+"""Memory of the judge: the same for a trace of any length, whatever is in it; and what was
+forgotten is never judged.
 
 The bounds are made small here, so that every table forgets again and again.
 """
@@ -26,7 +27,14 @@ def small(monkeypatch):
     for module, names in {
         ledger: {"MOST": 16},
         books: {"MOST": 16, "MOST_WATCHES": 16},
-        observer: {"MOST": 16, "ROOM": 64, "MOST_PAST": 4, "MOST_LINKS": 4, "MOST_CONNS": 8, "MOST_PINGS": 4},
+        observer: {
+            "MOST": 16,
+            "ROOM": 64,
+            "MOST_PAST": 4,
+            "MOST_LINKS": 4,
+            "MOST_CONNS": 8,
+            "MOST_PINGS": 4,
+        },
     }.items():
         for name, value in names.items():
             monkeypatch.setattr(module, name, value)
@@ -48,7 +56,8 @@ def status(line, subject):
 
 
 ORDERED = {"ack_policy": "none", "max_deliver": 1, "mem_storage": True}
-#: What one link can be told again and again, each time with another name, so that every table grows.
+#: What one link can be told again and again, each time with another name, so that every table
+#: grows.
 SHAPES = {
     "subscriptions": lambda n: [b">SUB _INBOX.%d %d\r\n" % (n, n)],
     "sids": lambda n: [b">SUB _INBOX.%d %d\r\n" % (n, n), b">UNSUB %d\r\n" % n],
@@ -90,7 +99,9 @@ def steps(shape):
 
 
 def records(steps):
-    """Records of steps: bytes of the client (``>``) and of the server, events, digits for another connection, seconds that pass."""
+    """Records of steps: bytes of the client (``>``) and of the server, events, digits for another
+    connection, seconds that pass.
+    """
     at, conn = 0.0, "a"
     for step in steps:
         at += step if isinstance(step, float) else 1e-4
@@ -143,7 +154,9 @@ def test_who_forgets_finds_less_and_nothing_else(request, version):
     whole = {path: findings(text) for path, text in texts.items()}
     request.getfixturevalue("small")
 
-    assert {path.stem: more for path, text in texts.items() if (more := findings(text) - whole[path])} == {}
+    assert {
+        path.stem: more for path, text in texts.items() if (more := findings(text) - whole[path])
+    } == {}
 
 
 MANY = range(1000, 1050)
@@ -159,7 +172,9 @@ def loop(number, inbox):
         body = {"batch": batch, "expires": 2 * 10**10}
         return pub(f"$JS.API.CONSUMER.MSG.NEXT.S.C{number}", body, inbox)
 
-    come = [f"MSG s {number} $JS.ACK.S.C{number}.1.{n}.{n}.1.0 0\r\n\r\n".encode() for n in range(1, 6)]
+    come = [
+        f"MSG s {number} $JS.ACK.S.C{number}.1.{n}.{n}.1.0 0\r\n\r\n".encode() for n in range(1, 6)
+    ]
     return [f">SUB {inbox} {number}\r\n".encode(), ask(10), *come, ask(5)]
 
 

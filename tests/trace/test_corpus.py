@@ -1,6 +1,8 @@
-"""Every recording of a real server, judged and replayed: what must be found is in `spec/traces/findings.toml`, and nothing else is.
+"""Every recording of a real server, judged and replayed: what must be found is in
+`spec/traces/findings.toml`, and nothing else is.
 
-`jsproto lint --as-toml FOLDER > spec/traces/findings.toml` writes the file anew; every line that changes is to be understood.
+`jsproto lint --as-toml FOLDER > spec/traces/findings.toml` writes the file anew; every line that
+changes is to be understood.
 """
 
 import tomllib
@@ -27,7 +29,8 @@ def judged(trace: Trace) -> Lint:
 @pytest.fixture(scope="module")
 def corpus(traces) -> dict[str, Path]:
     return {
-        path.relative_to(traces).with_suffix("").as_posix(): path for path in sorted(traces.rglob("*.jsonl"))
+        path.relative_to(traces).with_suffix("").as_posix(): path
+        for path in sorted(traces.rglob("*.jsonl"))
     }
 
 

@@ -1,7 +1,9 @@
-"""A file that is malformed, broken off or made to do harm is one error with its line, and nothing else: nothing hangs, nothing else is raised.
+"""A file that is malformed, broken off or made to do harm is one error with its line, and nothing
+else: nothing hangs, nothing else is raised.
 
-Two files are damaged, a trace of our own and a raw recording: bytes are changed, taken out, put in twice, cut off, and lines are shuffled;
-then fragments are put in that mean something to one of the two formats, or to what reads the bytes in them.
+Two files are damaged, a trace of our own and a raw recording: bytes are changed, taken out, put in
+twice, cut off, and lines are shuffled; then fragments are put in that mean something to one of the
+two formats, or to what reads the bytes in them.
 """
 
 from __future__ import annotations
@@ -69,8 +71,11 @@ EDITS = st.one_of(
     st.tuples(st.just("noise"), PLACES, SIZES, st.binary(max_size=20)),
     st.tuples(st.just("shuffle"), st.integers(0, 1000)),
 )
-#: One of the two files and what is done to it: a plan and not the bytes, for a failure shows what was drawn.
-PLANS = st.tuples(st.sampled_from(["own", "raw"]), st.lists(EDITS, min_size=1, max_size=6).map(tuple))
+#: One of the two files and what is done to it: a plan and not the bytes, for a failure shows what
+#: was drawn.
+PLANS = st.tuples(
+    st.sampled_from(["own", "raw"]), st.lists(EDITS, min_size=1, max_size=6).map(tuple)
+)
 
 
 def damaged(plan: tuple[str, tuple[tuple, ...]]) -> bytes:
@@ -153,7 +158,11 @@ def test_a_file_that_breaks_off_says_in_which_line(whole):
 def test_the_command_line_says_file_and_line_and_nothing_else(tmp_path):
     path = tmp_path / "bad.trace"
     path.write_bytes(own() + b"< a \\q\n")
-    command = [sys.executable, "-c", "import sys; from jsproto_cli.main import main; sys.exit(main())"]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from jsproto_cli.main import main; sys.exit(main())",
+    ]
 
     for verb in ("lint", "replay", "inspect", "ladder"):
         done = subprocess.run(

@@ -1,7 +1,8 @@
-"""Ninety faults, each sown into a session of our own that has none: the right rule finds it, and no other does.
+"""Ninety faults, each sown into a session of our own that has none: the right rule finds it, and no
+other does.
 
-A row is a name, the rule, and what is changed in the session (`tests.trace.session`). Where a fault has consequences that are faults of
-their own, `BESIDE` names the rules that find these.
+A row is a name, the rule, and what is changed in the session (`tests.trace.session`). Where a fault
+has consequences that are faults of their own, `BESIDE` names the rules that find these.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def goes_on(session: Session, seconds: float) -> Session:
 def old_inbox(session: Session) -> Session:
     """On the new link pulls go on in the inbox of the lost one, whose last pull waits still."""
     lost = session.lost()
-    old, new = (session.sent(rf"SUB _INBOX\S+\.8\.{number}\.\*").split(b" ")[1][:-1] for number in (2, 3))
+    old, new = (
+        session.sent(rf"SUB _INBOX\S+\.8\.{number}\.\*").split(b" ")[1][:-1] for number in (2, 3)
+    )
     last = max(place for place in session.all(PULL) if place < lost)
     token = session.records[last].data.split(b" ")[2]
     session.everywhere(new, old, behind=lost)
@@ -49,11 +52,15 @@ def storm(session: Session) -> Session:
     place = session.at(PULL, behind=session.lost())
     ask = session.records[place].data
     sid = session.sent(r"SUB _INBOX\S+\.8\.3\.").split(b" ")[2].strip()
-    return session.said(*([status(b"503", ask.split(b" ")[2], sid), ask] * 10), after=PULL, behind=place - 1)
+    return session.said(
+        *([status(b"503", ask.split(b" ")[2], sid), ask] * 10), after=PULL, behind=place - 1
+    )
 
 
 def silent(session: Session) -> Session:
-    """Behind a pull nothing comes for it any more, not even the word that the leader moves, and the client waits on."""
+    """Behind a pull nothing comes for it any more, not even the word that the leader moves, and the
+    client waits on.
+    """
     change, lost = session.at("Leadership", way=Received), session.lost()
     place = max(each for each in session.all(PULL) if each < change)
     session.records = [
@@ -94,7 +101,9 @@ def stalled(session: Session) -> Session:
 def namesake(session: Session) -> Session:
     """The second incarnation of an ordered consumer has the name of the first."""
     lost = session.lost()
-    first, second = (session.sent(CREATE, behind=at).split(b" ")[1].rpartition(b".")[2] for at in (-1, lost))
+    first, second = (
+        session.sent(CREATE, behind=at).split(b" ")[1].rpartition(b".")[2] for at in (-1, lost)
+    )
     return session.changed(CREATE, lambda data: data.replace(second, first), behind=lost)
 
 
@@ -105,7 +114,9 @@ def gap(session: Session) -> Session:
 
 
 def unheard(session: Session) -> Session:
-    """Behind the answer to CREATE nothing comes from an ordered consumer with heartbeats, and the client waits for half a minute."""
+    """Behind the answer to CREATE nothing comes from an ordered consumer with heartbeats, and the
+    client waits for half a minute.
+    """
     del session.records[session.lost() :]
     sid = session.sent(r"^SUB _INBOX\S+\.11\.1\.1 ").split(b" ")[2].strip()
     made = session.at("consumer_create_response", way=Received, behind=session.at(CREATE))
@@ -119,16 +130,24 @@ def unheard(session: Session) -> Session:
 
 
 def replaced(session: Session) -> Session:
-    """A message of an ordered consumer is lost, it is made anew, and the one before is never deleted."""
+    """A message of an ordered consumer is lost, it is made anew, and the one before is never
+    deleted.
+    """
     del session.records[session.at(r"-11-2\.1\.\d+\.5\.", way=Received)]
     ask = session.sent(CREATE, behind=session.lost()).replace(b"-11-2", b"-11-7")
-    return session.said(ask.replace(b".11.5 ", b".11.77 "), after=r"-11-2\.1\.\d+\.6\.", way=Received)
+    return session.said(
+        ask.replace(b".11.5 ", b".11.77 "), after=r"-11-2\.1\.\d+\.6\.", way=Received
+    )
 
 
 def early(session: Session) -> Session:
-    """A question of flow control is answered when it comes, and not when what was before it is taken."""
+    """A question of flow control is answered when it comes, and not when what was before it is
+    taken.
+    """
     answer = session.records.pop(session.at(FLOW))
-    session.records.insert(session.at("^HMSG push.P.*FlowControl Request", way=Received) + 1, answer)
+    session.records.insert(
+        session.at("^HMSG push.P.*FlowControl Request", way=Received) + 1, answer
+    )
     return session
 
 
@@ -139,14 +158,19 @@ def impatient(session: Session) -> Session:
     begun = session.records[place].at
     later = next(at for at, each in enumerate(session.records) if at > place and each.at > begun)
     given_up = Happened(
-        at=session.records[later].at, conn="a", name="client_timeout", detail={"waiting_for": "status"}
+        at=session.records[later].at,
+        conn="a",
+        name="client_timeout",
+        detail={"waiting_for": "status"},
     )
     session.records.insert(later + 1, given_up)
     return session
 
 
 def drifted(session: Session) -> Session:
-    """Of a pull that ended early the rest is taken for under way for ever, so less and less is asked for."""
+    """Of a pull that ended early the rest is taken for under way for ever, so less and less is
+    asked for.
+    """
     frames, number = [], 0
     for batch in (10, 1, 8, 6, 4):
         frames.append(pub("$JS.API.CONSUMER.MSG.NEXT.S.D", b'{"batch":%d}' % batch, "_INBOX.D"))
@@ -167,7 +191,9 @@ def hasty(session: Session) -> Session:
 def retried(session: Session) -> Session:
     """What was published just before the link was lost is published again on the next."""
     message, lost = pub("s.y", b"a message without an id", "_INBOX.D"), session.lost()
-    session.said(message, after=ACK, behind=max(place for place in session.all(ACK) if place < lost) - 1)
+    session.said(
+        message, after=ACK, behind=max(place for place in session.all(ACK) if place < lost) - 1
+    )
     return session.said(message, after="^SUB weather", behind=session.lost())
 
 
@@ -209,19 +235,24 @@ def abandoned(session: Session) -> Session:
     """One more push consumer is made and subscribed, and only the subscription ends."""
     body = b'{"stream_name":"S","name":"D","config":{"deliver_subject":"_INBOX.E"}}'
     create = pub("$JS.API.CONSUMER.CREATE.S.D", body, "_INBOX.D")
-    return goes_on(says(session, b"SUB _INBOX.E 98\r\n", create, *answer(body), b"UNSUB 98\r\n"), 1.0)
+    return goes_on(
+        says(session, b"SUB _INBOX.E 98\r\n", create, *answer(body), b"UNSUB 98\r\n"), 1.0
+    )
 
 
 def made(session: Session, config: bytes) -> Session:
     """One more consumer is asked for."""
     return says(
-        session, pub("$JS.API.CONSUMER.CREATE.S.D", b'{"stream_name":"S","config":%b}' % config, "_INBOX.D")
+        session,
+        pub("$JS.API.CONSUMER.CREATE.S.D", b'{"stream_name":"S","config":%b}' % config, "_INBOX.D"),
     )
 
 
 def says(session: Session, *frames: bytes) -> Session:
     """Something more, on the last link."""
-    return session.said(b"SUB _INBOX.D 99\r\n", *frames, after=r"^SUB push\.P", behind=session.lost())
+    return session.said(
+        b"SUB _INBOX.D 99\r\n", *frames, after=r"^SUB push\.P", behind=session.lost()
+    )
 
 
 def published(session: Session, headers: bytes, body: bytes = b"") -> Session:

@@ -1,4 +1,6 @@
-"""Time in the books: it always moves on, it is counted in whole nanoseconds, and a record costs a bounded number of looks."""
+"""Time in the books: it always moves on, it is counted in whole nanoseconds, and a record costs a
+bounded number of looks.
+"""
 
 import sys
 from random import Random
@@ -123,7 +125,12 @@ def test_seconds_are_whole_nanoseconds_in_the_books(seconds, count):
 
 def test_a_pull_is_over_behind_its_expiry_and_not_in_the_same_nanosecond():
     pull = ledger.SeenPull(
-        consumer=("S", "C"), token="r", body=b"", at=nanoseconds(0.1), line=1, expires=nanoseconds(0.2)
+        consumer=("S", "C"),
+        token="r",
+        body=b"",
+        at=nanoseconds(0.1),
+        line=1,
+        expires=nanoseconds(0.2),
     )
 
     assert not pull.over(nanoseconds(0.3))

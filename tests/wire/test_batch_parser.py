@@ -21,12 +21,18 @@ def by_columns(data, **bounds):
 
 
 def outcome(data, step, **bounds):
-    """Frames, and bytes held or what was expected in vain, of a parser that is fed so many bytes at once."""
+    """Frames, and bytes held or what was expected in vain, of a parser that is fed so many bytes at
+    once.
+    """
     parser = Parser(**bounds)
     frames = [
-        frame for start in range(0, len(data), step) for frame in parser.feed(data[start : start + step])
+        frame
+        for start in range(0, len(data), step)
+        for frame in parser.feed(data[start : start + step])
     ]
-    return frames, parser.held if parser.failure is None else str(parser.failure).partition(", seen")[0]
+    return frames, parser.held if parser.failure is None else str(parser.failure).partition(
+        ", seen"
+    )[0]
 
 
 def stream(lines):

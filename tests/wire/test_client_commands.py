@@ -47,7 +47,9 @@ def test_a_session_reads_whole_and_byte_by_byte_alike():
     whole, pieces = ClientCommandParser(), ClientCommandParser()
 
     assert whole.feed(SESSION) == COMMANDS
-    assert [each for at in range(len(SESSION)) for each in pieces.feed(SESSION[at : at + 1])] == COMMANDS
+    assert [
+        each for at in range(len(SESSION)) for each in pieces.feed(SESSION[at : at + 1])
+    ] == COMMANDS
     assert pieces.held == 0
 
 
@@ -97,16 +99,24 @@ def test_garbage_is_commands_or_one_end(data):
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.integers(0, len(SESSION) - 1), st.sampled_from([b"", b"x", b"\r", b"\n", b" "]), st.integers(0, 2))
+@given(
+    st.integers(0, len(SESSION) - 1),
+    st.sampled_from([b"", b"x", b"\r", b"\n", b" "]),
+    st.integers(0, 2),
+)
 def test_a_damaged_session_ends_at_the_same_place_whole_and_byte_by_byte(at, put, gone):
     said = SESSION[:at] + put + SESSION[at + gone :]
     whole, pieces = ClientCommandParser(), ClientCommandParser()
 
-    assert [each for i in range(len(said)) for each in pieces.feed(said[i : i + 1])] == whole.feed(said)
+    assert [each for i in range(len(said)) for each in pieces.feed(said[i : i + 1])] == whole.feed(
+        said
+    )
     assert pieces.held == whole.held
 
 
-@pytest.mark.parametrize("said", [b"PUB a 5\r\nhell\r\n", b"HPUB a 2 5\r\nhell\r\n", b"PUB a 5\r\nhellox"])
+@pytest.mark.parametrize(
+    "said", [b"PUB a 5\r\nhell\r\n", b"HPUB a 2 5\r\nhell\r\n", b"PUB a 5\r\nhellox"]
+)
 def test_the_end_of_a_payload_at_the_wrong_place_is_seen_with_its_first_byte(said):
     reader = ClientCommandParser()
     found = [each for at in range(len(said)) for each in reader.feed(said[at : at + 1])]

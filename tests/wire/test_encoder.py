@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 import jsproto
 from jsproto.errors import InvalidConfig, InvalidSubject, LocalProtocolError, PayloadTooLarge
 from jsproto.wire.commands import Connect, Ping, Pong, Publish, Sub, Unsub
-from jsproto.wire.encoder import encode, encode_pub_trusted, encode_publish, encode_sub, encode_unsub
+from jsproto.wire.encoder import (
+    encode,
+    encode_pub_trusted,
+    encode_publish,
+    encode_sub,
+    encode_unsub,
+)
 from jsproto.wire.headers import Headers
 from jsproto.wire.parser import Parser
 
@@ -16,7 +22,9 @@ from jsproto.wire.parser import Parser
 
 
 def read(data: bytes) -> list:
-    """The commands in ``data`` as a server reads them: a line up to CR LF, words between blanks, counted payloads."""
+    """The commands in ``data`` as a server reads them: a line up to CR LF, words between blanks,
+    counted payloads.
+    """
     commands = []
     while data:
         line, data = data.split(b"\r\n", 1)
@@ -45,10 +53,14 @@ def read(data: bytes) -> list:
 
 
 TOKEN = st.text(
-    alphabet=st.characters(exclude_categories=["Cs", "Cc"], exclude_characters=" .*>"), min_size=1, max_size=6
+    alphabet=st.characters(exclude_categories=["Cs", "Cc"], exclude_characters=" .*>"),
+    min_size=1,
+    max_size=6,
 )
 SUBJECT = st.lists(TOKEN, min_size=1, max_size=4).map(".".join)
-VALUE = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\0"), max_size=9)
+VALUE = st.text(
+    alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\0"), max_size=9
+)
 HEADERS = st.lists(
     st.tuples(st.text("Nats-Msg_Id!~", min_size=1), VALUE.map(lambda v: v.strip(" \t"))),
     min_size=1,
@@ -140,8 +152,14 @@ def test_b115_hostile_text_in_connect_stays_inside_its_json(member, text):
         (Publish("a"), b"PUB a 0\r\n\r\n"),
         (Publish("a", b"xy", "r"), b"PUB a r 2\r\nxy\r\n"),
         (Publish("a", b"x", "", Headers()), b"PUB a 1\r\nx\r\n"),
-        (Publish("a", b"x", "", Headers({"k": "v"})), b"HPUB a 18 19\r\nNATS/1.0\r\nk: v\r\n\r\nx\r\n"),
-        (Publish("a", b"", "r", Headers({"k": "v"})), b"HPUB a r 18 18\r\nNATS/1.0\r\nk: v\r\n\r\n\r\n"),
+        (
+            Publish("a", b"x", "", Headers({"k": "v"})),
+            b"HPUB a 18 19\r\nNATS/1.0\r\nk: v\r\n\r\nx\r\n",
+        ),
+        (
+            Publish("a", b"", "r", Headers({"k": "v"})),
+            b"HPUB a r 18 18\r\nNATS/1.0\r\nk: v\r\n\r\n\r\n",
+        ),
         (
             Publish("a", b"", "", Headers.parse(b"NATS/1.0 404 No\r\n\r\n")),
             b"HPUB a 19 19\r\nNATS/1.0 404 No\r\n\r\n\r\n",
@@ -183,7 +201,9 @@ def test_connect_holds_what_is_set_and_always_headers_and_no_responders():
 
 
 def test_b172_all_configured_credentials_go_together():
-    [seen] = read(encode(Connect(user="u", password="p", auth_token="t", jwt="j", nkey="n", sig="s")))
+    [seen] = read(
+        encode(Connect(user="u", password="p", auth_token="t", jwt="j", nkey="n", sig="s"))
+    )
 
     assert {name: seen[name] for name in ("user", "pass", "auth_token", "jwt", "nkey", "sig")} == {
         "user": "u",
@@ -203,7 +223,9 @@ def test_no_secret_is_in_the_error_about_it():
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("payload", [bytearray(b"ab"), memoryview(b"ab"), memoryview(b"cacb")[1::2]])
+@pytest.mark.parametrize(
+    "payload", [bytearray(b"ab"), memoryview(b"ab"), memoryview(b"cacb")[1::2]]
+)
 def test_other_kinds_of_bytes_are_copied(payload):
     assert encode_publish("a", payload) == b"PUB a 2\r\n" + bytes(payload) + b"\r\n"
 
@@ -286,4 +308,6 @@ def test_an_ack_goes_to_the_very_reply_that_was_read():
 
 
 def test_servers_are_told_which_version_this_is():
-    assert b'"lang":"python-jsproto","version":"%b"' % jsproto.__version__.encode() in encode(Connect())
+    assert b'"lang":"python-jsproto","version":"%b"' % jsproto.__version__.encode() in encode(
+        Connect()
+    )

@@ -87,7 +87,11 @@ def test_a_cut_at_the_wrong_place_is_no_form():
     assert pairs_of_all(blocks) == alone(blocks)
 
 
-@given(st.lists(st.binary(max_size=12).filter(lambda value: b"\r\n" not in value), min_size=4, max_size=20))
+@given(
+    st.lists(
+        st.binary(max_size=12).filter(lambda value: b"\r\n" not in value), min_size=4, max_size=20
+    )
+)
 def test_any_values(values):
     blocks = written(values)
 

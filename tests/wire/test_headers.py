@@ -52,13 +52,17 @@ def test_b113_a_value_that_is_not_ascii_or_not_even_utf8_loses_nothing():
     assert Headers(headers.items()).encode() == headers.encode()
 
 
-@pytest.mark.parametrize("value", ["v\r\nNats-Msg-Id: 1", "a\rb", "a\nb", "\n", "\r\n\r\nPUB x 0", "nul\0"])
+@pytest.mark.parametrize(
+    "value", ["v\r\nNats-Msg-Id: 1", "a\rb", "a\nb", "\n", "\r\n\r\nPUB x 0", "nul\0"]
+)
 def test_b115_a_value_with_a_line_end_or_nul_is_refused(value):
     with pytest.raises(InvalidHeader, match="no CR, LF or NUL"):
         Headers({"k": value})
 
 
-@pytest.mark.parametrize("name", ["bad key", "", "k:", "k\n", "k\r", "\tk", "k\0", "k\x7f", "é", " "])
+@pytest.mark.parametrize(
+    "name", ["bad key", "", "k:", "k\n", "k\r", "\tk", "k\0", "k\x7f", "é", " "]
+)
 def test_b115_a_name_that_is_no_token_is_refused(name):
     with pytest.raises(InvalidHeader, match="printable ASCII"):
         Headers({name: "v"})
@@ -139,8 +143,16 @@ def test_b122_any_character_but_line_ends_is_a_value(value):
         (b"NATS/1.0\r\nLF: only\n\n", (("LF", "only"),), ["ends with LF alone"] * 2),
         (b"NATS/1.0\r\nF: a\r\n  continued\r\n\r\n", (("F", "a"),), ["starts with a blank"]),
         (b"NATS/1.0\r\n\tlead: x\r\n\r\n", (), ["starts with a blank"]),
-        (b"NATS/1.0\r\nsp :  y  \r\n\r\n", (("sp ", "y"),), ["name is not printable ASCII without blanks"]),
-        ("NATS/1.0\r\né: y\r\n\r\n".encode(), (("é", "y"),), ["name is not printable ASCII without blanks"]),
+        (
+            b"NATS/1.0\r\nsp :  y  \r\n\r\n",
+            (("sp ", "y"),),
+            ["name is not printable ASCII without blanks"],
+        ),
+        (
+            "NATS/1.0\r\né: y\r\n\r\n".encode(),
+            (("é", "y"),),
+            ["name is not printable ASCII without blanks"],
+        ),
         (b"NATS/1.0\r\nA: x\ry\r\nB: 2\r\n\r\n", (("B", "2"),), ["CR inside a line"]),
         (b"NATS/1.0\r\nA\rB: x\r\n\r\n", (), ["CR inside a line"]),
         (b"NATS/1.0\r\nA: x\0y\r\n\r\n", (("A", "x\0y"),), ["NUL in the value"]),
@@ -180,7 +192,9 @@ def test_a_block_of_nothing_but_damage_lists_64_lines_and_counts_the_rest():
 
 @given(
     st.binary(max_size=200)
-    | st.lists(st.sampled_from([b"NATS/1.0", b" 404", b"\r\n", b"\n", b"A", b":", b" "])).map(b"".join)
+    | st.lists(st.sampled_from([b"NATS/1.0", b" 404", b"\r\n", b"\n", b"A", b":", b" "])).map(
+        b"".join
+    )
     | st.lists(st.sampled_from([b"A: b\r\n", b"A:b\r\n", b"A:\r\n", b"A: \r\n"])).map(
         lambda lines: b"".join([b"NATS/1.0\r\n", *lines, b"\r\n"])
     )
@@ -230,7 +244,8 @@ def test_a_blank_around_a_value_is_refused_because_no_reader_gives_it_back(value
 
 
 @pytest.mark.parametrize(
-    "items", [{"k": 1}, {"k": b"v"}, {"k": None}, {"k": ["a", 1]}, {1: "v"}, {b"k": "v"}, [("k", 5)]]
+    "items",
+    [{"k": 1}, {"k": b"v"}, {"k": None}, {"k": ["a", 1]}, {1: "v"}, {b"k": "v"}, [("k", 5)]],
 )
 def test_names_and_values_are_text(items):
     with pytest.raises(InvalidHeader, match="seen"):
@@ -327,20 +342,28 @@ def test_headers_can_be_copied_and_sent_to_another_process():
 
 def test_repr_shows_pairs_status_and_damage():
     assert repr(Headers({"A": "1"})) == "<Headers [('A', '1')]>"
-    assert repr(Headers.parse(b"NATS/1.0 404 No\r\nx\r\n\r\n")) == "<Headers [] status=(404, 'No') defects=1>"
+    assert (
+        repr(Headers.parse(b"NATS/1.0 404 No\r\nx\r\n\r\n"))
+        == "<Headers [] status=(404, 'No') defects=1>"
+    )
 
 
 #: Lines that are no header, and that begin no folded one.
 BROKEN = st.sampled_from([b"nocolon", b": no name", b"::", b"\xff\xfe", b"x" * 40])
 
 
-@given(st.lists(st.tuples(NAMES, VALUES) | BROKEN, max_size=8), st.sampled_from([b"", b" 404 No Messages"]))
+@given(
+    st.lists(st.tuples(NAMES, VALUES) | BROKEN, max_size=8),
+    st.sampled_from([b"", b" 404 No Messages"]),
+)
 def test_a_broken_line_takes_no_other_with_it_and_no_status_8(lines, status):
     raw = [line if isinstance(line, bytes) else f"{line[0]}: {line[1]}".encode() for line in lines]
     headers = Headers.parse(b"\r\n".join([b"NATS/1.0" + status, *raw, b"", b""]))
 
     assert headers.items() == tuple(line for line in lines if not isinstance(line, bytes))
-    assert [each.line for each in headers.defects] == [line for line in lines if isinstance(line, bytes)]
+    assert [each.line for each in headers.defects] == [
+        line for line in lines if isinstance(line, bytes)
+    ]
     assert headers.status == ((404, "No Messages") if status else None)
 
 

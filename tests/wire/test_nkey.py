@@ -70,7 +70,11 @@ def test_anything_else_is_a_typed_error_and_nothing_but(text):
         (PublicKey.parse, PUBLIC[:-1] + "5", "expected a checksum"),
         (Seed.parse, PUBLIC, "expected 58 characters as the seed of an nkey, got 56"),
         (Seed.parse, SEED[:-1] + "Z", "expected zeros in the last bits of the seed"),
-        (Seed.parse, bytearray(SEED.encode()), "expected the seed of an nkey as text, got bytearray"),
+        (
+            Seed.parse,
+            bytearray(SEED.encode()),
+            "expected the seed of an nkey as text, got bytearray",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(parse, text, match):

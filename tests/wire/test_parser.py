@@ -71,7 +71,10 @@ def test_b125_frames_and_contents_do_not_depend_on_the_cuts():
     source = random.Random(125)
     for _ in range(100):
         cuts = sorted(source.sample(range(len(MIXED)), source.randrange(1, 40)))
-        assert parsed(*(MIXED[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True))) == MIXED_FRAMES
+        assert (
+            parsed(*(MIXED[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)))
+            == MIXED_FRAMES
+        )
 
 
 def test_b127_info_is_read_when_its_line_is_complete():
@@ -198,7 +201,10 @@ def test_b137_every_frame_of_a_segment_comes_out_behind_a_lame_duck_info():
 def test_b137_frames_before_damage_come_out_and_none_behind_it():
     parser = Parser()
 
-    assert parser.feed(b"PING\r\nMSG a 1 1\r\n1\r\nBAD\r\nPING\r\n") == [PING, ("1", "a", "", None, b"1")]
+    assert parser.feed(b"PING\r\nMSG a 1 1\r\n1\r\nBAD\r\nPING\r\n") == [
+        PING,
+        ("1", "a", "", None, b"1"),
+    ]
     assert str(parser.failure) == "expected INFO, MSG, HMSG, PING, PONG, +OK or -ERR, seen 'BAD'"
     assert parser.feed(b"PING\r\n") == []
 
@@ -211,7 +217,12 @@ def test_b139_a_payload_that_looks_like_protocol_is_counted():
 
 @pytest.mark.parametrize(
     "data",
-    [b"MSG a 1 2\r\nabX\r\n", b"MSG a 1 2\r\nab\n\r", b"MSG a 1 0\r\n\n\r\n", b"HMSG a 1 1 2\r\nab\rX"],
+    [
+        b"MSG a 1 2\r\nabX\r\n",
+        b"MSG a 1 2\r\nab\n\r",
+        b"MSG a 1 0\r\n\n\r\n",
+        b"HMSG a 1 1 2\r\nab\rX",
+    ],
 )
 def test_b139_anything_but_crlf_behind_a_payload_ends_the_stream(data):
     assert result([data]) == ([], True)
@@ -237,7 +248,9 @@ def test_a_line_that_is_no_operation_ends_the_stream(line):
     "subject", ["été.日本", "a\x0bb", "a\xa0b", "a\u2028b", "a\x1cb", "a\x85b", "a\udcff"]
 )
 def test_only_blank_and_tab_separate_whatever_else_a_publisher_wrote(subject):
-    """Other spaces, and bytes that are no UTF-8, are part of a subject: a publisher must not be able to end our link."""
+    """Other spaces, and bytes that are no UTF-8, are part of a subject: a publisher must not be
+    able to end our link.
+    """
     data = f"MSG {subject} 1 {subject} 3\r\nabc\r\n".encode("utf-8", "surrogateescape")
 
     assert parsed(data) == [("1", subject, subject, None, b"abc")]
@@ -411,7 +424,9 @@ def test_what_is_no_snapshot_is_refused_and_changes_nothing(data):
 
 BLANKS = st.text(" \t", min_size=1, max_size=3).map(str.encode) | st.just(b" ")
 TOKEN = st.text(
-    alphabet=st.characters(exclude_characters=" \t\r\n", exclude_categories=["Cs"]), min_size=1, max_size=5
+    alphabet=st.characters(exclude_characters=" \t\r\n", exclude_categories=["Cs"]),
+    min_size=1,
+    max_size=5,
 )
 SID = st.integers(0, 10**15 - 1).map(str)
 LINE_END = st.sampled_from([b"\r\n", b"\r\n", b"\n"])

@@ -1,4 +1,6 @@
-"""A peer cannot make the parser hold more than twice the largest payload and 256 KiB, whatever it sends."""
+"""A peer cannot make the parser hold more than twice the largest payload and 256 KiB, whatever it
+sends.
+"""
 
 import tracemalloc
 from itertools import chain, repeat
@@ -30,7 +32,8 @@ def peak(chunks, **options) -> tuple[int, Parser, list]:
 
 
 @pytest.mark.parametrize(
-    "line", [b"MSG a 1 2147483648\r\n", b"HMSG a 1 2147483648 2147483648\r\n", b"MSG a 1 r 1048577\r\n"]
+    "line",
+    [b"MSG a 1 2147483648\r\n", b"HMSG a 1 2147483648 2147483648\r\n", b"MSG a 1 r 1048577\r\n"],
 )
 def test_two_gigabytes_announced_fail_at_the_announcement(line):
     used, parser, _ = peak([line, *repeat(bytes(65_536), 100)])
@@ -57,7 +60,9 @@ def test_200_megabytes_in_one_read_are_not_copied():
     assert max(used, used_with_end) < SLACK
 
 
-@pytest.mark.parametrize("text", [b"[" * 50_000, b'{"a":' * 13_000, b'{"a":' + b"[" * 50_000 + b"]" * 10_000])
+@pytest.mark.parametrize(
+    "text", [b"[" * 50_000, b'{"a":' * 13_000, b'{"a":' + b"[" * 50_000 + b"]" * 10_000]
+)
 def test_json_nested_deep_fails(text):
     used, parser, _ = peak([b"INFO " + text + b"\r\n"])
 

@@ -1,4 +1,6 @@
-"""Values with secrets: shown to nobody and pickled never, and without a secret they are values like others."""
+"""Values with secrets: shown to nobody and pickled never, and without a secret they are values like
+others.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,14 @@ def test_a_copy_is_the_value_itself():
 
 @pytest.mark.parametrize(
     "name",
-    ["me.creds", "~/.nkeys/creds/O/A/me.creds", "SU.nk", "/k/U" + "A" * 55 + ".nk", "eyJ.pem", "a-b---c"],
+    [
+        "me.creds",
+        "~/.nkeys/creds/O/A/me.creds",
+        "SU.nk",
+        "/k/U" + "A" * 55 + ".nk",
+        "eyJ.pem",
+        "a-b---c",
+    ],
 )
 def test_the_name_of_a_file_is_taken_as_it_is(name):
     assert name == file_name(name)

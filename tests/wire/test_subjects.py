@@ -20,7 +20,21 @@ LITERAL = [publish_subject, reply_subject, subject_prefix]
 SUBJECTS = [*LITERAL, subscription_subject]
 TOKENS = [queue_name, sid_token]
 NAMES = [stream_name, consumer_name]
-BREAKERS = ["\r", "\n", "\r\n", "\0", " ", "\t", "\v", "\f", "\x7f", "\x1b", "\x1f", "\ud800", "\udcff"]
+BREAKERS = [
+    "\r",
+    "\n",
+    "\r\n",
+    "\0",
+    " ",
+    "\t",
+    "\v",
+    "\f",
+    "\x7f",
+    "\x1b",
+    "\x1f",
+    "\ud800",
+    "\udcff",
+]
 
 
 @pytest.mark.parametrize("check", [*SUBJECTS, *TOKENS, *NAMES])
@@ -53,7 +67,8 @@ def test_a_subject_has_no_empty_token(check, subject):
 
 @pytest.mark.parametrize("check", SUBJECTS)
 @pytest.mark.parametrize(
-    "subject", ["a", "a.b", "$JS.API.INFO", "_INBOX.x", "été.日本", "a*b", ">>", "a.b>", "*a.x", "\x85"]
+    "subject",
+    ["a", "a.b", "$JS.API.INFO", "_INBOX.x", "été.日本", "a*b", ">>", "a.b>", "*a.x", "\x85"],
 )
 def test_wildcard_characters_inside_a_token_are_text(check, subject):
     assert check(subject) == subject
@@ -78,7 +93,9 @@ def test_the_full_wildcard_is_the_last_token(subject):
 
 
 @pytest.mark.parametrize("check", NAMES)
-@pytest.mark.parametrize("name", ["a.b", "*", "a*", ">", "a>", "a/b", "a\\b", ".", "x" * 256, "é" * 128])
+@pytest.mark.parametrize(
+    "name", ["a.b", "*", "a*", ">", "a>", "a/b", "a\\b", ".", "x" * 256, "é" * 128]
+)
 def test_a_stream_or_consumer_name_is_a_token_and_a_file_name(check, name):
     with pytest.raises(InvalidSubject, match="name of 1 to 255 bytes"):
         check(name)

@@ -1,8 +1,9 @@
-"""`jsproto demo`: the ORDERS story on a real nats-server, with each adapter in turn, and what came of it.
+"""`jsproto demo`: the ORDERS story on a real nats-server, with each adapter in turn, and what came
+of it.
 
-The server is started here, on a free port with a temporary store, unless one is named. On a server that is somebody's,
-a stream ORDERS that exists is never touched: the story is not played, and the text says so. The stream that the story
-makes is deleted at its end.
+The server is started here, on a free port with a temporary store, unless one is named. On a server
+that is somebody's, a stream ORDERS that exists is never touched: the story is not played, and the
+text says so. The stream that the story makes is deleted at its end.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 #: Nobody waits longer than this for all of it, in seconds.
 PATIENCE: Final = 120
 
-#: Name of the adapter -> the story played through it: server URL in, the server's version and the ledger out.
+#: Name of the adapter -> the story played through it: server URL in, the server's version and the
+#: ledger out.
 PLAYS: Final[Mapping[str, Callable[[str], tuple[str, OrderTally]]]] = {
     "asyncio": on_asyncio.play,
     "blocking": on_blocking.play,
@@ -38,9 +40,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "demo", help="play the ORDERS story on a real nats-server", description=__doc__
     )
     where = words.add_mutually_exclusive_group()
-    where.add_argument("--server", metavar="URL", help="use this running server instead of starting one")
+    where.add_argument(
+        "--server", metavar="URL", help="use this running server instead of starting one"
+    )
     where.add_argument("--server-binary", metavar="PATH", help="start this nats-server program")
-    words.add_argument("--json", action="store_true", help="print one JSON object as the last line instead")
+    words.add_argument(
+        "--json", action="store_true", help="print one JSON object as the last line instead"
+    )
     words.set_defaults(command=run)
 
 
@@ -82,7 +88,9 @@ def run(words: argparse.Namespace) -> int:
 
 @contextmanager
 def _bounded(seconds: int) -> Generator[None]:
-    """Whatever happens in here ends after so many seconds, by a TimeoutError in the middle of it; unbounded where there is no alarm."""
+    """Whatever happens in here ends after so many seconds, by a TimeoutError in the middle of it;
+    unbounded where there is no alarm.
+    """
     if not hasattr(signal, "alarm"):  # Windows
         yield
         return

@@ -70,7 +70,9 @@ async def _refuse_existing(js: AsyncJetStream) -> None:
 
 
 async def _empty_stream(js: AsyncJetStream) -> AsyncStream:
-    """The stream, made anew until it is empty: a server that is not done deleting an old one may give it back."""
+    """The stream, made anew until it is empty: a server that is not done deleting an old one may
+    give it back.
+    """
     orders = await js.create_stream(name=STREAM, subjects=SUBJECTS)
     for _ in range(TRIES):
         info = await orders.info()
@@ -93,7 +95,9 @@ async def _story(js: AsyncJetStream, orders: AsyncStream, ledger: OrderTally) ->
         ack = await js.publish(RECEIVED, payload(order), msg_id=message_id(order, "received"))
         ledger.stored_one(duplicate=ack.duplicate)
 
-    watching = js.subscribe("ORDERS.*", ack_policy="none", deliver_policy="last", sample_freq=SAMPLED)
+    watching = js.subscribe(
+        "ORDERS.*", ack_policy="none", deliver_policy="last", sample_freq=SAMPLED
+    )
     async with watching as monitor:  # MONITOR: whatever is stored from here on is pushed to it
         await monitor.ready()
 
@@ -103,7 +107,9 @@ async def _story(js: AsyncJetStream, orders: AsyncStream, ledger: OrderTally) ->
                 ledger.delivered("NEW", delivery)
                 what = fate(order, delivery)
                 if what is MessageOutcome.ACK:
-                    ack = await js.publish(PROCESSED, msg.payload, msg_id=message_id(order, "processed"))
+                    ack = await js.publish(
+                        PROCESSED, msg.payload, msg_id=message_id(order, "processed")
+                    )
                     ledger.stored_one(duplicate=ack.duplicate)
                     await msg.ack()
                 elif what is MessageOutcome.SEND_BACK:
@@ -137,7 +143,9 @@ async def _story(js: AsyncJetStream, orders: AsyncStream, ledger: OrderTally) ->
 
 
 async def _look(consumer: AsyncConsumer, ledger: OrderTally) -> None:
-    """What the server says at the end; it works acks off in its own time, so ask until none is open."""
+    """What the server says at the end; it works acks off in its own time, so ask until none is
+    open.
+    """
     deadline = time.monotonic() + SETTLED
     info = await consumer.info()
     while info.num_ack_pending and time.monotonic() < deadline:

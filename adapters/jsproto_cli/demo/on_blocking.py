@@ -65,7 +65,9 @@ def _refuse_existing(js: SyncJetStream) -> None:
 
 
 def _empty_stream(js: SyncJetStream) -> SyncStream:
-    """The stream, made anew until it is empty: a server that is not done deleting an old one may give it back."""
+    """The stream, made anew until it is empty: a server that is not done deleting an old one may
+    give it back.
+    """
     orders = js.create_stream(name=STREAM, subjects=SUBJECTS)
     for _ in range(TRIES):
         info = orders.info()
@@ -77,7 +79,9 @@ def _empty_stream(js: SyncJetStream) -> SyncStream:
 
 
 def _story(js: SyncJetStream, orders: SyncStream, ledger: OrderTally) -> None:
-    new = orders.create_consumer(durable_name="NEW", filter_subject=CONSUMERS["NEW"], sample_freq=SAMPLED)
+    new = orders.create_consumer(
+        durable_name="NEW", filter_subject=CONSUMERS["NEW"], sample_freq=SAMPLED
+    )
     dispatch = orders.create_consumer(
         durable_name="DISPATCH", filter_subject=CONSUMERS["DISPATCH"], sample_freq=SAMPLED
     )
@@ -86,7 +90,9 @@ def _story(js: SyncJetStream, orders: SyncStream, ledger: OrderTally) -> None:
         ack = js.publish(RECEIVED, payload(order), msg_id=message_id(order, "received"))
         ledger.stored_one(duplicate=ack.duplicate)
 
-    watching = js.subscribe("ORDERS.*", ack_policy="none", deliver_policy="last", sample_freq=SAMPLED)
+    watching = js.subscribe(
+        "ORDERS.*", ack_policy="none", deliver_policy="last", sample_freq=SAMPLED
+    )
     with watching as monitor:  # MONITOR: whatever is stored from here on is pushed to it
         monitor.ready()
 
@@ -130,7 +136,9 @@ def _story(js: SyncJetStream, orders: SyncStream, ledger: OrderTally) -> None:
 
 
 def _look(consumer: SyncConsumer, ledger: OrderTally) -> None:
-    """What the server says at the end; it works acks off in its own time, so ask until none is open."""
+    """What the server says at the end; it works acks off in its own time, so ask until none is
+    open.
+    """
     deadline = time.monotonic() + SETTLED
     info = consumer.info()
     while info.num_ack_pending and time.monotonic() < deadline:

@@ -1,16 +1,19 @@
-"""The ORDERS story, without a network: what happens to each order, what is counted, and what must come out.
+"""The ORDERS story, without a network: what happens to each order, what is counted, and what must
+come out.
 
-A stream ORDERS keeps everything on ``ORDERS.*``. A new order arrives on ``ORDERS.received``; the pull consumer NEW
-gets it, processes it and publishes it on as ``ORDERS.processed``; the pull consumer DISPATCH gets that one and
-publishes ``ORDERS.completed``. Every order is acknowledged, with two exceptions that every system meets: one cannot be
-worked on just now and is sent back (it comes again), one can never be worked on and is terminated (it never comes again).
+A stream ORDERS keeps everything on ``ORDERS.*``. A new order arrives on ``ORDERS.received``; the
+pull consumer NEW gets it, processes it and publishes it on as ``ORDERS.processed``; the pull
+consumer DISPATCH gets that one and publishes ``ORDERS.completed``. Every order is acknowledged,
+with two exceptions that every system meets: one cannot be worked on just now and is sent back (it
+comes again), one can never be worked on and is terminated (it never comes again).
 
-Meanwhile somebody watches. The push consumer MONITOR has no name and wants no acknowledgements: it begins with the last
-message that is there, sees everything that is stored from then on, and is gone when its watcher is. And since NEW and
-DISPATCH are sampled, the server reports every acknowledgement to whoever listens to the samples.
+Meanwhile somebody watches. The push consumer MONITOR has no name and wants no acknowledgements: it
+begins with the last message that is there, sees everything that is stored from then on, and is gone
+when its watcher is. And since NEW and DISPATCH are sampled, the server reports every
+acknowledgement to whoever listens to the samples.
 
-The stage directions here are the same for every adapter, and so is the `OrderTally` that an adapter's run fills in; it
-knows what must be in it at the end and says where that differs.
+The stage directions here are the same for every adapter, and so is the `OrderTally` that an
+adapter's run fills in; it knows what must be in it at the end and says where that differs.
 """
 
 from __future__ import annotations
@@ -50,14 +53,19 @@ EXPECTED: Final[dict[str, object]] = {
     "unsettled": {"NEW": 0, "DISPATCH": 0},
     "stored": ORDERS + 2 * (ORDERS - 1),
     # It begins with the last message received, and sees all that is processed and completed.
-    "monitored": {"messages": 1 + 2 * (ORDERS - 1), "first": ORDERS, "last": ORDERS + 2 * (ORDERS - 1)},
+    "monitored": {
+        "messages": 1 + 2 * (ORDERS - 1),
+        "first": ORDERS,
+        "last": ORDERS + 2 * (ORDERS - 1),
+    },
     "sampled": 2 * (ORDERS - 1),
     "consumers": sorted(CONSUMERS),
 }
 
 
-#: Consumer -> its ack floor: the number of its last delivery, and the sequence of its last message in the stream. The
-#: second is a least value: nats-server 2.10 and before let the floor run on over messages that the consumer's filter leaves out.
+#: Consumer -> its ack floor: the number of its last delivery, and the sequence of its last message
+#: in the stream. The second is a least value: nats-server 2.10 and before let the floor run on over
+#: messages that the consumer's filter leaves out.
 FLOORS: Final = {"NEW": (ORDERS + 1, ORDERS), "DISPATCH": (ORDERS - 1, 2 * ORDERS - 1)}
 
 
@@ -65,7 +73,9 @@ class StreamExistsAlready(JsprotoError):
     """The server has a stream ORDERS already; it is somebody's, so the story is not played there."""
 
     def __init__(self) -> None:
-        super().__init__(f"expected a server without a stream {STREAM}, it has one; it was not touched")
+        super().__init__(
+            f"expected a server without a stream {STREAM}, it has one; it was not touched"
+        )
 
 
 class MessageOutcome(Enum):
@@ -177,14 +187,24 @@ class OrderTally:
         for consumer, least in FLOORS.items():
             floor = self.ack_floor.get(consumer, (0, 0))
             if floor[0] != least[0] or floor[1] < least[1]:
-                found.append(f"{self.adapter}: ack floor of {consumer} is {floor}, it must be {least}")
+                found.append(
+                    f"{self.adapter}: ack floor of {consumer} is {floor}, it must be {least}"
+                )
         return found
 
     def as_json(self) -> dict[str, object]:
         """The numbers as plain JSON values."""
-        floors = {name: {"consumer": floor[0], "stream": floor[1]} for name, floor in self.ack_floor.items()}
+        floors = {
+            name: {"consumer": floor[0], "stream": floor[1]}
+            for name, floor in self.ack_floor.items()
+        }
         numbers: dict[str, object] = {name: getattr(self, name) for name in EXPECTED}
-        return {"adapter": self.adapter, **numbers, "ack_floor": floors, "seconds": round(self.seconds, 4)}
+        return {
+            "adapter": self.adapter,
+            **numbers,
+            "ack_floor": floors,
+            "seconds": round(self.seconds, 4),
+        }
 
 
 def as_text(ledgers: list[OrderTally]) -> str:
@@ -205,16 +225,23 @@ def as_text(ledgers: list[OrderTally]) -> str:
     for name in CONSUMERS:
         floors = [ledger.ack_floor.get(name, (0, 0)) for ledger in ledgers]
         rows.append(
-            (f"ack floor of {name}", [f"delivery {mine}, message {theirs}" for mine, theirs in floors])
+            (
+                f"ack floor of {name}",
+                [f"delivery {mine}, message {theirs}" for mine, theirs in floors],
+            )
         )
     seen = [ledger.monitored for ledger in ledgers]
     rows += [
-        ("seen by MONITOR", [f"{each['messages']}, {each['first']} to {each['last']}" for each in seen]),
+        (
+            "seen by MONITOR",
+            [f"{each['messages']}, {each['first']} to {each['last']}" for each in seen],
+        ),
         ("acks sampled", [str(ledger.sampled) for ledger in ledgers]),
         ("consumers at the end", [", ".join(ledger.consumers) for ledger in ledgers]),
     ]
     rows.append(("time", [f"{ledger.seconds * 1000:.0f} ms" for ledger in ledgers]))
     width = max(len(cell) for _, cells in rows for cell in cells)
     return "\n".join(
-        f"  {label:30}" + "".join(f"  {cell:>{width}}" for cell in cells).rstrip() for label, cells in rows
+        f"  {label:30}" + "".join(f"  {cell:>{width}}" for cell in cells).rstrip()
+        for label, cells in rows
     )

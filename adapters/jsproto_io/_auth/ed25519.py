@@ -1,7 +1,8 @@
-"""The one place that signs: Ed25519 by PyNaCl, which the extra ``nkeys`` brings, or by cryptography, where that is installed instead.
+"""The one place that signs: Ed25519 by PyNaCl, which the extra ``nkeys`` brings, or by
+cryptography, where that is installed instead.
 
-Both make the same signatures. Nothing else imports them. Whoever has no use for keys need not have either, so that both are missing is said when
-credentials are made that need one.
+Both make the same signatures. Nothing else imports them. Whoever has no use for keys need not have
+either, so that both are missing is said when credentials are made that need one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Folders with backups: files that are there as a whole or not at all, and what is found in a folder, checked before it is used.
+"""Folders with backups: files that are there as a whole or not at all, and what is found in a
+folder, checked before it is used.
 
-A file is written beside its place, forced to the disk, and moved to its place. What is found must be where its name belongs, and be the
-bytes that were written; both the folders of `back_up` and those of the ``nats`` tool are read.
+A file is written beside its place, forced to the disk, and moved to its place. What is found must
+be where its name belongs, and be the bytes that were written; both the folders of `back_up` and
+those of the ``nats`` tool are read.
 """
 
 from __future__ import annotations
@@ -43,7 +45,12 @@ from jsproto.ops.backup import (
 CHUNK: Final = 128 * 1024
 
 #: What makes a folder that of a stream: without the file of its origin it is not complete.
-_PARTS: Final = (CONFIG, CONSUMERS, *ARCHIVES, *(f"{each}.part" for each in (CONFIG, ORIGIN, *ARCHIVES)))
+_PARTS: Final = (
+    CONFIG,
+    CONSUMERS,
+    *ARCHIVES,
+    *(f"{each}.part" for each in (CONFIG, ORIGIN, *ARCHIVES)),
+)
 
 #: Where a stream lies, what the manifest says of it, and its configuration.
 Found: TypeAlias = tuple[Path, SavedStream, StreamConfig]
@@ -56,7 +63,9 @@ def check_replicas(replicas: int | None) -> None:
         InvalidConfig: it is no whole number of 1 to `MAX_REPLICAS`.
     """
     if replicas is not None and not (is_number(replicas, (int,)) and 1 <= replicas <= MAX_REPLICAS):
-        raise InvalidConfig(f"expected 1 to {MAX_REPLICAS} replicas, a whole number, got {shorten(replicas)}")
+        raise InvalidConfig(
+            f"expected 1 to {MAX_REPLICAS} replicas, a whole number, got {shorten(replicas)}"
+        )
 
 
 def written(path: Path, text: bytes) -> None:
@@ -86,7 +95,8 @@ def save(config: StreamConfig | ConsumerConfig, path: str | Path) -> None:
 
 
 def load_stream(path: str | Path) -> StreamConfig:
-    """Read the configuration of a stream, by itself or out of what ``nats stream info --json`` has printed.
+    """Read the configuration of a stream, by itself or out of what ``nats stream info --json`` has
+    printed.
 
     Raises:
         InvalidBackup: it is none.
@@ -104,7 +114,8 @@ def found_in(root: Path, streams: Iterable[str] | None) -> list[Found]:
     """What there is to restore, each where its name belongs.
 
     Raises:
-        InvalidBackup: something in the folder is not complete, not at its place, or no backup at all.
+        InvalidBackup: something in the folder is not complete, not at its place, or no backup at
+            all.
     """
     wanted = None if streams is None else dict.fromkeys(streams)
     whole = _whole(root)
@@ -116,7 +127,9 @@ def found_in(root: Path, streams: Iterable[str] | None) -> list[Found]:
     else:
         found = [(each, _foreign(each, named=wanted or {})) for each in _foreign_places(root)]
     missing = (
-        [] if wanted is None else [name for name in wanted if name not in {each.name for _, each in found}]
+        []
+        if wanted is None
+        else [name for name in wanted if name not in {each.name for _, each in found}]
     )
     if missing or not found:
         seen = ", ".join(shorten(each.name) for _, each in found) or "none"
@@ -128,7 +141,9 @@ def found_in(root: Path, streams: Iterable[str] | None) -> list[Found]:
 
 
 def _whole(root: Path) -> Path | None:
-    """The folder of a whole backup of ours: this one, or the one that it is a part of; its manifest knows whether it is complete."""
+    """The folder of a whole backup of ours: this one, or the one that it is a part of; its manifest
+    knows whether it is complete.
+    """
     there = root.resolve()
     places = [root, *(each.parent for each in (there, there.parent) if each.name == STREAMS)]
     return next((each for each in places if (each / MANIFEST).is_file()), None)
@@ -153,7 +168,8 @@ def _foreign_places(root: Path) -> Sequence[Path]:
 def _foreign(place: Path, *, named: Mapping[str, None]) -> SavedStream:
     """What the ``nats`` tool has saved of a stream; it knows no digest.
 
-    Of one stream it writes into any folder: one of another name than the stream's is believed if the caller names the stream.
+    Of one stream it writes into any folder: one of another name than the stream's is believed if
+    the caller names the stream.
     """
     origin = origin_of(place)
     name, folder = origin.config.name, place.resolve().name
@@ -164,7 +180,9 @@ def _foreign(place: Path, *, named: Mapping[str, None]) -> SavedStream:
         )
     archives = [name for name in ARCHIVES if (place / name).is_file()]
     if len(archives) != 1:
-        raise InvalidBackup(f"expected one archive in {str(place)!r}, seen {', '.join(archives) or 'none'}")
+        raise InvalidBackup(
+            f"expected one archive in {str(place)!r}, seen {', '.join(archives) or 'none'}"
+        )
     saved = SavedStream(
         name=name,
         archive=archives[0],
@@ -187,7 +205,9 @@ def _config(place: Path, entry: SavedStream) -> StreamConfig:
     else:
         raise InvalidBackup(f"expected the configuration {str(path)!r}, it is not there")
     if config.name != entry.name:
-        raise InvalidBackup(f"expected stream {entry.name!r} in {str(path)!r}, seen {config.name!r}")
+        raise InvalidBackup(
+            f"expected stream {entry.name!r} in {str(path)!r}, seen {config.name!r}"
+        )
     return config
 
 
@@ -196,7 +216,9 @@ def consumer_of(place: Path, name: str) -> ConsumerConfig:
     path = place / CONSUMERS / f"{file_name(name)}.json"
     config = read_consumer_file(_bytes(path), repr(str(path)))
     if config.durable_name != name:
-        raise InvalidBackup(f"expected consumer {name!r} in {str(path)!r}, seen {config.durable_name!r}")
+        raise InvalidBackup(
+            f"expected consumer {name!r} in {str(path)!r}, seen {config.durable_name!r}"
+        )
     return config
 
 
@@ -260,14 +282,18 @@ class Archive:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._file.close()
 
 
 @final
 class Check:
-    """A look at everything of one stream before it is used: every file can be read, and the archive is the one that was written.
+    """A look at everything of one stream before it is used: every file can be read, and the archive
+    is the one that was written.
 
     Raises:
         InvalidBackup: something is not there, or not what it was.
@@ -322,7 +348,10 @@ class Check:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._file is not None:
             self._file.close()

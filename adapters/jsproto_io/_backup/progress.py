@@ -33,7 +33,8 @@ class Progress:
         phase: how far it is with this one.
         number: the how many-th it is, from 1; ``of`` so many.
         bytes: that have passed so far.
-        total: that will pass; of a backup it is what the stream takes on the server, which an archive never hits exactly.
+        total: that will pass; of a backup it is what the stream takes on the server, which an
+            archive never hits exactly.
         words: what there is to say: why it failed, or what was not saved.
     """
 
@@ -82,7 +83,11 @@ class ProgressReporter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
     ) -> None:
         phase = Phase.DONE if error is None else Phase.FAILED
         words = self.words if error is None else str(error) or type(error).__name__

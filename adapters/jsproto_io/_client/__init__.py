@@ -1,1 +1,3 @@
-"""The clients: what all adapters share, the async and the blocking colour, and the generated facades."""
+"""The clients: what all adapters share, the async and the blocking colour, and the generated
+facades.
+"""

@@ -1,18 +1,22 @@
-"""What every adapter with ``await`` has in common: the client's verbs, and the feed, sink and events that they give.
+"""What every adapter with ``await`` has in common: the client's verbs, and the feed, sink and
+events that they give.
 
-Theory. An adapter adds one way to wait (`_waiter`, `_woken`), a clock and a transport; everything else is here, so that
-asyncio and whoever comes later behave alike.
+Theory. An adapter adds one way to wait (`_waiter`, `_woken`), a clock and a transport; everything
+else is here, so that asyncio and whoever comes later behave alike.
 
-Whoever waits takes a place, asks for a pump, waits, leaves the place and looks again: *await, then take*. Nothing is taken
-before the wait is over, so a cancelled wait loses nothing. What is there already is taken without any await.
+Whoever waits takes a place, asks for a pump, waits, leaves the place and looks again: *await, then
+take*. Nothing is taken before the wait is over, so a cancelled wait loses nothing. What is there
+already is taken without any await.
 
-Every verb begins with `_at_home`: it refuses a caller from another event loop, thread or process before anything is touched, and asks for a
-pump. Verbs that run once for each message skip it while this thread has asked for a pump in this turn already, which `_kicked` says. Reading
-what is at hand only asks whether anybody has.
+Every verb begins with `_at_home`: it refuses a caller from another event loop, thread or process
+before anything is touched, and asks for a pump. Verbs that run once for each message skip it while
+this thread has asked for a pump in this turn already, which `_kicked` says. Reading what is at hand
+only asks whether anybody has.
 
-Whoever wrote something asks for a pump behind this turn, so that all wishes of one turn leave in one write. A turn may be long, a run
-of messages each acked or a window of publishes filled: of such a one every `MANY` commands leave at once, so that the server has work while we
-still have, instead of both waiting for each other.
+Whoever wrote something asks for a pump behind this turn, so that all wishes of one turn leave in
+one write. A turn may be long, a run of messages each acked or a window of publishes filled: of such
+a one every `MANY` commands leave at once, so that the server has work while we still have, instead
+of both waiting for each other.
 """
 
 # ruff: noqa: ASYNC109, SLF001 - the core keeps the time; client, link and handles are one thing in several classes
@@ -116,9 +120,11 @@ class AsyncClient(Base):
     @overload
     async def run(self, conversation: Conversation[T]) -> T: ...
     async def run(self, conversation: Conversation[T]) -> T:
-        """Open a conversation, wait for its one result and give it. Cancelling gives the conversation up.
+        """Open a conversation, wait for its one result and give it. Cancelling gives the
+        conversation up.
 
-        A message that came but was not taken, because the caller was cancelled, goes back to the server.
+        A message that came but was not taken, because the caller was cancelled, goes back to the
+        server.
 
         Raises:
             JsprotoError: what the conversation raises.
@@ -150,7 +156,9 @@ class AsyncClient(Base):
     @overload
     def stream(self, feed: Conversation[T]) -> Feed[T]: ...
     def stream(self, feed: Conversation[T]) -> Feed[T]:
-        """The items of a feed: ``async with nc.stream(feed) as items`` opens it and closes it at the end."""
+        """The items of a feed: ``async with nc.stream(feed) as items`` opens it and closes it at
+        the end.
+        """
         return Feed(self, conversation_of(feed))
 
     @overload
@@ -174,7 +182,12 @@ class AsyncClient(Base):
         return cast("Feed[AsyncCoreMessage, CoreT]", Feed(self, feed))
 
     async def publish(
-        self, subject: str, payload: bytes | str = b"", *, reply: str = "", headers: HeaderItems | None = None
+        self,
+        subject: str,
+        payload: bytes | str = b"",
+        *,
+        reply: str = "",
+        headers: HeaderItems | None = None,
     ) -> None:
         """Publish a message, fire and forget; waits while too many bytes are on their way.
 
@@ -201,7 +214,8 @@ class AsyncClient(Base):
         max_bytes: int = 64 * 1024 * 1024,
         policy: Overflow = Overflow.DROP_NEWEST,
     ) -> Feed[AsyncCoreMessage, Subscription]:
-        """Messages on a subject: ``async with nc.subscribe("a.*") as messages: async for msg in messages: ...``.
+        """Messages on a subject: ``async with nc.subscribe("a.*") as messages: async for msg in
+        messages: ...``.
 
         Args:
             subject: may hold wildcards.
@@ -240,7 +254,9 @@ class AsyncClient(Base):
             RequestTimeout: no answer in time.
             ConnectionLost: the link was lost meanwhile.
         """
-        answer = await self.run(request(subject, payload, headers=headers_of(headers), timeout=timeout))
+        answer = await self.run(
+            request(subject, payload, headers=headers_of(headers), timeout=timeout)
+        )
         return AsyncCoreMessage(answer.frame, self)
 
     def request_many(
@@ -254,9 +270,11 @@ class AsyncClient(Base):
         sentinel: Sentinel | None = None,
         timeout: float | timedelta = 5.0,
     ) -> Feed[AsyncCoreMessage, RequestMany]:
-        """Ask on a subject and take what many answer: ``async with nc.request_many("who") as answers: async for msg in answers: ...``.
+        """Ask on a subject and take what many answer: ``async with nc.request_many("who") as
+        answers: async for msg in answers: ...``.
 
-        It ends by whichever comes first; `RequestMany.end_of` of ``answers.feed`` says which it was.
+        It ends by whichever comes first; `RequestMany.end_of` of ``answers.feed`` says which it
+        was.
 
         Args:
             subject: what is asked.
@@ -264,12 +282,14 @@ class AsyncClient(Base):
             headers: its headers.
             count: end after so many answers; 0 for no such end.
             stall: end when no further answer comes for so many seconds.
-            sentinel: end with the answer of which this is true, as `jsproto.empty_payload`; it is not handed out.
+            sentinel: end with the answer of which this is true, as `jsproto.empty_payload`; it is
+                not handed out.
             timeout: seconds for all of it.
 
         Raises:
-            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent. What the feed raises: `NoResponders` if nobody
-                listens there, `RequestTimeout` if nobody answers, `Disconnected` if the link is lost meanwhile.
+            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent. What the feed raises:
+                `NoResponders` if nobody listens there, `RequestTimeout` if nobody answers,
+                `Disconnected` if the link is lost meanwhile.
         """
         return self._core(
             RequestMany(
@@ -290,8 +310,9 @@ class AsyncClient(Base):
             RequestTimeout: no answer in time.
             ConnectionLost: the link was lost meanwhile; what was sent may be lost too.
         """
-        # Some loops, as uvloop, read their clock once a turn, in milliseconds. A model server has the loop's time, which is
-        # exact there; and without a link the time until there is one is no part of the round trip.
+        # Some loops, as uvloop, read their clock once a turn, in milliseconds. A model server has
+        # the loop's time, which is exact there; and without a link the time until there is one is
+        # no part of the round trip.
         exact = self._network is not None or not self.connected
         begun = perf_counter()
         seen = await self.run(Flush(timeout))
@@ -302,21 +323,25 @@ class AsyncClient(Base):
         return await self.flush(timeout)
 
     async def rtts(self, timeout: float | timedelta = 2.0) -> dict[str, float | JsprotoError]:
-        """The round trip to each address of each server that is known, by a connection of its own that is closed again.
+        """The round trip to each address of each server that is known, by a connection of its own
+        that is closed again.
 
         Args:
             timeout: seconds for each of them.
 
         Returns:
-            Seconds, or why there is no round trip, by the server at that address; a name without addresses stands for itself,
-            and so does each name behind a proxy, which alone looks them up.
+            Seconds, or why there is no round trip, by the server at that address; a name without
+            addresses stands for itself, and so does each name behind a proxy, which alone looks
+            them up.
         """
         within = seconds("timeout", timeout)
         self._at_home()
         found: dict[str, float | JsprotoError] = {}
         for server in self._connection.servers:
             try:
-                places = () if self._named() else await self._places(server.host, server.port, within)
+                places = (
+                    () if self._named() else await self._places(server.host, server.port, within)
+                )
             except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
                 found[str(server)] = unresolved(server, error)
                 continue
@@ -335,12 +360,14 @@ class AsyncClient(Base):
         prefix: str | None = None,
         timeout: float | timedelta | None = None,
     ) -> AsyncJetStream:
-        """JetStream as the option ``jetstream`` says, of another domain, or behind another API prefix.
+        """JetStream as the option ``jetstream`` says, of another domain, or behind another API
+        prefix.
 
         Args:
             domain: name of another domain.
             prefix: the whole API prefix instead, for an imported API.
-            timeout: seconds that a request waits unless it says otherwise; 5 if nobody says anything.
+            timeout: seconds that a request waits unless it says otherwise; 5 if nobody says
+                anything.
         """
         return AsyncJetStream(self, self._js(domain, prefix, timeout))
 
@@ -351,12 +378,17 @@ class AsyncClient(Base):
         """Connect."""
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self.close()
 
     def events(self) -> Events:
-        """What happens to the connection from now on, as an async iterator that ends behind `Closed`."""
+        """What happens to the connection from now on, as an async iterator that ends behind
+        `Closed`.
+        """
         self._at_home()
         return Events(self, self._driver.listen())
 
@@ -364,7 +396,8 @@ class AsyncClient(Base):
         """Leave this server and dial again; what is open goes on by itself.
 
         Args:
-            server: the one to be dialled next, a URL or one that is known from events or gossip; without it, whoever's turn it is.
+            server: the one to be dialled next, a URL or one that is known from events or gossip;
+                without it, whoever's turn it is.
 
         Raises:
             InvalidConfig: it is not known; nothing was done.
@@ -374,7 +407,9 @@ class AsyncClient(Base):
         self._pump()
 
     async def drain(self) -> None:
-        """Ask for nothing new, let readers take what is there, then close; at most ``drain_timeout`` seconds."""
+        """Ask for nothing new, let readers take what is there, then close; at most
+        ``drain_timeout`` seconds.
+        """
         self._at_home()
         self._connection.tell(None, StopMode.DRAIN, self._now())
         while not self._driver.closed:
@@ -387,12 +422,16 @@ class AsyncClient(Base):
 
     # ------------------------------------------------------------------ settling
 
-    async def settle(self, once: Settleable, timeout: float | timedelta | None = SETTLE_PATIENCE) -> bool:
-        """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more.
+    async def settle(
+        self, once: Settleable, timeout: float | timedelta | None = SETTLE_PATIENCE
+    ) -> bool:
+        """Write what may be written once, as soon as there is room; ``False`` if it may not be
+        written any more.
 
         Args:
             once: a message for its plain ack, or a settlement of one.
-            timeout: seconds to wait for room, which without a link is that of the backlog; ``None`` for as long as it takes.
+            timeout: seconds to wait for room, which without a link is that of the backlog; ``None``
+                for as long as it takes.
 
         Raises:
             OutboundFull: there was no room in time; what it settles is open as before.
@@ -425,7 +464,9 @@ class AsyncClient(Base):
     # ------------------------------------------------------------------ credentials
 
     async def _authenticated(self, order: Authenticate, wanted: Callable[[], bool]) -> None:
-        """Find credentials and hand them over, if the handshake that asked is still ``wanted`` then."""
+        """Find credentials and hand them over, if the handshake that asked is still ``wanted``
+        then.
+        """
         failure: JsprotoError | None = None
         auth = Auth()
         try:
@@ -460,11 +501,13 @@ class AsyncClient(Base):
     # ------------------------------------------------------------------ who may use it
 
     def _at_home(self) -> None:
-        """Refuse a caller who may not use the connection, before anything is touched; then pump behind this turn.
+        """Refuse a caller who may not use the connection, before anything is touched; then pump
+        behind this turn.
 
         Raises:
             ConversationClosed: the client was not entered, or is closed and its event loop gone.
-            ConnectionClosed: another process has the connection, or the event loop was closed under it.
+            ConnectionClosed: another process has the connection, or the event loop was closed under
+                it.
             LocalProtocolError: another event loop or thread has the client.
         """
         if get_ident() != self._thread or self._away():
@@ -477,7 +520,9 @@ class AsyncClient(Base):
 
     def _gone(self) -> bool:
         """Whether nothing is left to close, or nothing that could be closed from here."""
-        return self._barred is not None or (self.closed and (get_ident() != self._thread or self._away()))
+        return self._barred is not None or (
+            self.closed and (get_ident() != self._thread or self._away())
+        )
 
     def _refuse(self) -> NoReturn:
         """Say whose client it is, and what to do instead."""
@@ -601,10 +646,12 @@ def _unopened_sink(conversation: Conversation[T], _item: object, now: float) -> 
 
 @final
 class Feed(Generic[T_co, ConversationT_co]):
-    """The items of one feed. Entering opens the feed, leaving closes it; in between it is an async iterator.
+    """The items of one feed. Entering opens the feed, leaving closes it; in between it is an async
+    iterator.
 
-    ``Feed[AsyncMessage]`` is enough to write where a function takes one; ``Feed[AsyncMessage, Consume[JsMessage]]`` is what
-    ``consumer.consume()`` gives: the second parameter is the type of ``feed``.
+    ``Feed[AsyncMessage]`` is enough to write where a function takes one; ``Feed[AsyncMessage,
+    Consume[JsMessage]]`` is what ``consumer.consume()`` gives: the second parameter is the type of
+    ``feed``.
     """
 
     __slots__ = ("_client", "_feed", "_seat", "_take")
@@ -634,7 +681,10 @@ class Feed(Generic[T_co, ConversationT_co]):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self.close()
 
@@ -695,18 +745,21 @@ class Feed(Generic[T_co, ConversationT_co]):
             raise run_dry(self._feed)
         return item
 
-    async def each(self, handler: Callable[[T_co], object], *, manual_ack: bool = False) -> EndReason | None:
+    async def each(
+        self, handler: Callable[[T_co], object], *, manual_ack: bool = False
+    ) -> EndReason | None:
         """Give each item to a handler, until the feed ends; then say why it did.
 
-        A feed that was not entered is opened for it and closed afterwards. The handler is a function or a coroutine
-        function, and is waited for before the next item; any other result is ignored.
-        It ends this with ``stop``, ``drain`` or ``close`` of this feed: those and
+        A feed that was not entered is opened for it and closed afterwards. The handler is a
+        function or a coroutine function, and is waited for before the next item; any other result
+        is ignored. It ends this with ``stop``, ``drain`` or ``close`` of this feed: those and
         whatever else ends a feed make ``each`` return.
 
         Args:
             handler: is given one item at a time.
-            manual_ack: leave acknowledging to the handler. Else a message is acknowledged when the handler comes back and
-                has not settled it; of `AckNext` it is handed back, and the next one asked for.
+            manual_ack: leave acknowledging to the handler. Else a message is acknowledged when the
+                handler comes back and has not settled it; of `AckNext` it is handed back, and the
+                next one asked for.
 
         Returns:
             How a feed of stored messages ended; ``None`` for other feeds.
@@ -735,7 +788,8 @@ class Feed(Generic[T_co, ConversationT_co]):
         return reason_of(self._feed)
 
     async def ready(self) -> None:
-        """Wait until the feed has begun: a push subscription is bound, an ordered consumer is there. Others begin at once.
+        """Wait until the feed has begun: a push subscription is bound, an ordered consumer is
+        there. Others begin at once.
 
         Raises:
             JsprotoError: why it never did.
@@ -755,7 +809,8 @@ class Feed(Generic[T_co, ConversationT_co]):
         return reason_of(self._feed)
 
     async def unsubscribe(self) -> EndReason | None:
-        """Stop, and wait for it: a push subscription that owns its consumer waits until that is deleted.
+        """Stop, and wait for it: a push subscription that owns its consumer waits until that is
+        deleted.
 
         Raises:
             JetStreamError: the consumer could not be deleted.
@@ -778,7 +833,8 @@ class Feed(Generic[T_co, ConversationT_co]):
                 yield items
 
     def pulls(self) -> tuple[OpenPull, ...]:
-        """The requests that are open, oldest first, of a feed that pulls: what each asked for, got and is owed, its age and its token.
+        """The requests that are open, oldest first, of a feed that pulls: what each asked for, got
+        and is owed, its age and its token.
 
         None of a feed that does not pull.
         """
@@ -798,10 +854,11 @@ class Feed(Generic[T_co, ConversationT_co]):
         client._wrote()
 
     async def limit(self, count: int) -> None:
-        """Have a core subscription end by itself after ``count`` messages since it was opened: unsubscribe after n.
+        """Have a core subscription end by itself after ``count`` messages since it was opened:
+        unsubscribe after n.
 
-        The server counts too, and a reconnect does not begin anew. What has come already is handed out in any case; if that
-        is as much, the feed ends behind it.
+        The server counts too, and a reconnect does not begin anew. What has come already is handed
+        out in any case; if that is as much, the feed ends behind it.
 
         Raises:
             InvalidConfig: less than 1, or more than a limit that stands.
@@ -845,10 +902,11 @@ class Feed(Generic[T_co, ConversationT_co]):
 
 @final
 class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
-    """A conversation that takes items and gives results. Leaving it well drains it, leaving by an error closes it.
+    """A conversation that takes items and gives results. Leaving it well drains it, leaving by an
+    error closes it.
 
-    ``Sink[PublishResult]`` is enough to write where a function takes one. The second parameter is the type of ``window``, the
-    third what `put` takes.
+    ``Sink[PublishResult]`` is enough to write where a function takes one. The second parameter is
+    the type of ``window``, the third what `put` takes.
     """
 
     __slots__ = ("_client", "_put", "_rest", "_seat", "_window")
@@ -879,7 +937,10 @@ class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Drain.
 
@@ -906,7 +967,8 @@ class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
         """Hand in an item, as soon as there is room.
 
         Raises:
-            LocalProtocolError: the conversation takes no such item, or takes no more; nothing was sent.
+            LocalProtocolError: the conversation takes no such item, or takes no more; nothing was
+                sent.
         """
         client = self._client
         seat = self._seat

@@ -1,13 +1,14 @@
 """The optional thread of the blocking adapter: it drives the connection while the caller computes.
 
-Theory. Between two verbs nobody reads, ticks or answers, so a caller that works for long over a message is not heard by the
-server: no ping, no in-progress, no reading. The keeper does one turn of the selector, without waiting in it, when the
-connection's deadline has come, and else once in `_LOOK` seconds; more often while a server waits for answers. It waits for that on an event, never in the
-selector, so a verb is never kept waiting longer than a few such turns.
+Theory. Between two verbs nobody reads, ticks or answers, so a caller that works for long over a
+message is not heard by the server: no ping, no in-progress, no reading. The keeper does one turn of
+the selector, without waiting in it, when the connection's deadline has come, and else once in
+`_LOOK` seconds; more often while a server waits for answers. It waits for that on an event, never
+in the selector, so a verb is never kept waiting longer than a few such turns.
 
-The gate has two doors. The outer one lets one caller in and nobody wait, as without a keeper: a second thread gets
-`BusyConversation`. The inner one is between that caller and the keeper, who goes away if it is closed: a caller inside drives the
-connection itself.
+The gate has two doors. The outer one lets one caller in and nobody wait, as without a keeper: a
+second thread gets `BusyConversation`. The inner one is between that caller and the keeper, who goes
+away if it is closed: a caller inside drives the connection itself.
 """
 
 # ruff: noqa: SLF001 - client and keeper are one thing in two classes
@@ -26,7 +27,8 @@ _LOOK: Final = 0.5
 _LOOK_EAGERLY: Final = 0.02
 #: And so many turns at once, as long as something comes.
 _TURNS: Final = 16
-#: How soon to try again when a caller is inside: if he waits, he drives; if he does not, he is gone at once.
+#: How soon to try again when a caller is inside: if he waits, he drives; if he does not, he is gone
+#: at once.
 _AGAIN: Final = 0.02
 
 
@@ -77,7 +79,8 @@ class TwoLevelLock:
 
 @final
 class BackgroundThread:
-    """The thread. It starts with the first `start`, and ends with `stop`, or when its client is barred.
+    """The thread. It starts with the first `start`, and ends with `stop`, or when its client is
+    barred.
 
     Attributes:
         doors: the client's gate.

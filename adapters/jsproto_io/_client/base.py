@@ -1,7 +1,8 @@
 """What the clients of all adapters have in common, and nothing that waits.
 
-A client owns one `Driver`. After every input it *pumps*: obeys the orders, wakes the waiters, writes the bytes, arms the
-one deadline. How each of these is done is the adapter's; that they are done in this order is said here, once.
+A client owns one `Driver`. After every input it *pumps*: obeys the orders, wakes the waiters,
+writes the bytes, arms the one deadline. How each of these is done is the adapter's; that they are
+done in this order is said here, once.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ from jsproto_io.recording import tape_of
 
 T = TypeVar("T")
 
-#: Commands that are worth a write before the turn ends in which they were made; a write costs what a few of them cost.
+#: Commands that are worth a write before the turn ends in which they were made; a write costs what
+#: a few of them cost.
 MANY: Final = 128
 #: Seconds that an acknowledgement waits for room, unless its caller says otherwise.
 SETTLE_PATIENCE: Final = 5.0
@@ -79,7 +81,8 @@ class CoreMessage(Message):
     __slots__ = ("_client",)
 
     def __init__(self, frame: Delivery, client: object) -> None:  # pyright: ignore[reportMissingSuperCall]
-        # Not through super().__init__: this runs once for each message, and the call would cost half as much again.
+        # Not through super().__init__: this runs once for each message, and the call would cost
+        # half as much again.
         self.frame = frame
         self._headers: Headers | None = None
         self._client = client
@@ -101,7 +104,8 @@ class CoreMessage(Message):
 class _NotYet:
     """Stands where a connection will be, and says so to whoever asks it for anything.
 
-    A client could say it itself, for attributes that are missing; but Python finds all attributes of a class with ``__getattr__`` slowly, and each ack needs ten.
+    A client could say it itself, for attributes that are missing; but Python finds all attributes
+    of a class with ``__getattr__`` slowly, and each ack needs ten.
     """
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -119,7 +123,9 @@ _NOT_YET: Final = _NotYet()
 
 
 class Base:
-    """A client without its ways of waiting. ``MESSAGE`` is what its feeds of stored messages make, ``CORE`` what the others make."""
+    """A client without its ways of waiting. ``MESSAGE`` is what its feeds of stored messages make,
+    ``CORE`` what the others make.
+    """
 
     __slots__ = (
         "__weakref__",
@@ -228,7 +234,9 @@ class Base:
         """Whether it is over; a client that was never entered is not."""
         return self._begun and (self._barred is not None or self._connection.closed)
 
-    def _js(self, domain: str | None, prefix: str | None, timeout: float | timedelta | None) -> JetStream:
+    def _js(
+        self, domain: str | None, prefix: str | None, timeout: float | timedelta | None
+    ) -> JetStream:
         """JetStream of the client's options, or as it is told otherwise."""
         own = self._jetstream
         if domain is not None or prefix is not None:
@@ -237,18 +245,32 @@ class Base:
 
     def _words_of_a_probe(self, timeout: float | timedelta) -> ConnectOptions:
         """Options for a client that looks at one address, once."""
-        probe: ConnectOptions = {"connect_sweeps": 1, "connect_timeout": timeout, "ignore_gossip": True}
+        probe: ConnectOptions = {
+            "connect_sweeps": 1,
+            "connect_timeout": timeout,
+            "ignore_gossip": True,
+        }
         words: ConnectOptions = {**self._words, **probe}
         words.pop("record", None)  # an incident of this client is not in the links of a probe
-        words.pop("watch", None)  # and who watches this client would take the end of a probe for its end
+        words.pop(
+            "watch", None
+        )  # and who watches this client would take the end of a probe for its end
         return words
 
     def _probed(self, server: Server, places: Sequence[AddrInfo]) -> list[Server]:
-        """What probes look at: the server at each of these addresses, or as it is named, where a proxy looks up its name."""
-        return [server] if self._named() else at_addresses(server, [str(place[4][0]) for place in places])
+        """What probes look at: the server at each of these addresses, or as it is named, where a
+        proxy looks up its name.
+        """
+        return (
+            [server]
+            if self._named()
+            else at_addresses(server, [str(place[4][0]) for place in places])
+        )
 
     def _named(self) -> bool:
-        """Whether nobody here looks up the names of servers: a proxy does, or there is no real network."""
+        """Whether nobody here looks up the names of servers: a proxy does, or there is no real
+        network.
+        """
         return self._tunnel is not None or self._network is not None
 
     # ------------------------------------------------------------------ driving
@@ -271,7 +293,9 @@ class Base:
             InvalidConfig: it is to be recorded, and the file cannot be made.
         """
         if self._begun:
-            raise ConversationClosed("expected a new client, this one was entered before: connect anew")
+            raise ConversationClosed(
+                "expected a new client, this one was entered before: connect anew"
+            )
         record = self._words.get("record")
         tape = None if record is None else tape_of(record)
         self._begun = True
@@ -296,7 +320,9 @@ class Base:
     def _give_back(self, item: object) -> None:
         """An item was taken and will reach nobody: an open message goes back to the server at once."""
         if isinstance(item, JsMessage):
-            with contextlib.suppress(JsprotoError):  # then the server delivers it again after its ack_wait
+            with contextlib.suppress(
+                JsprotoError
+            ):  # then the server delivers it again after its ack_wait
                 self._connection.settle(Settlement(item, NAK), ANY_TIME)
 
     def _pump(self) -> None:
@@ -359,7 +385,10 @@ class Base:
         try:
             layer = self._layer = self._layers(server, secure=secure, tunnel=tunnel)
             layer.begin()
-        except (JsprotoError, ValueError) as error:  # ValueError: a name that no certificate can show
+        except (
+            JsprotoError,
+            ValueError,
+        ) as error:  # ValueError: a name that no certificate can show
             self._hang_up()
             self._failed(
                 error
@@ -370,7 +399,9 @@ class Base:
             self._write(layer.outgoing())
 
     def _layers(self, server: Server, *, secure: bool, tunnel: Tunnel | None) -> ByteFilter:
-        """What stands over the stream, from the lowest on: the way through a proxy, TLS, a WebSocket; one of them at least."""
+        """What stands over the stream, from the lowest on: the way through a proxy, TLS, a
+        WebSocket; one of them at least.
+        """
         layers: list[ByteFilter] = []
         if tunnel is not None:
             layers.append(tunnel.layer(server))
@@ -446,7 +477,9 @@ class Base:
     # ------------------------------------------------------------------ what an adapter adds
 
     def _drop(self) -> None:
-        """Close this process's copy of the socket. Write nothing, and leave alone what a parent process may share."""
+        """Close this process's copy of the socket. Write nothing, and leave alone what a parent
+        process may share.
+        """
 
     def _dial(self, server: Server) -> None:
         """Begin to open a byte stream; later `transport_up` or `transport_down`."""
@@ -517,7 +550,9 @@ def answer_of(order: Authenticate, given: object) -> Auth:
 
 
 def refusal_of(order: Authenticate, error: Exception) -> JsprotoError:
-    """What it means that asking for credentials raised: a typed error, and no secret that was in it."""
+    """What it means that asking for credentials raised: a typed error, and no secret that was in
+    it.
+    """
     if isinstance(error, JsprotoError):
         return error
     return AuthorizationFailed(
@@ -558,7 +593,9 @@ def conversation_of(given: Conversation[T]) -> Conversation[T]:
 
 def out_of_time(feed: Conversation[T], timeout: float) -> RequestTimeout:
     """The error for a reader who waited for so long."""
-    return RequestTimeout(f"expected an item of {type(feed).__name__} within {timeout:g} s, none came")
+    return RequestTimeout(
+        f"expected an item of {type(feed).__name__} within {timeout:g} s, none came"
+    )
 
 
 def run_dry(feed: Conversation[T]) -> JsprotoError:
@@ -570,7 +607,9 @@ def run_dry(feed: Conversation[T]) -> JsprotoError:
 
 def no_result(conversation: Conversation[T]) -> JsprotoError:
     """The error for whoever wants the one result of a conversation that ended without."""
-    return conversation.too_late(f"expected a result of {type(conversation).__name__}, it ended without")
+    return conversation.too_late(
+        f"expected a result of {type(conversation).__name__}, it ended without"
+    )
 
 
 def reason_of(feed: Conversation[T]) -> EndReason | None:

@@ -109,11 +109,13 @@ class AsyncJetStream:
             subject: a subject that a stream stores.
             payload: the message.
             headers: the message's own headers.
-            options: what is asked of the stream; or its settings by name, which also edit ``options`` given beside them.
+            options: what is asked of the stream; or its settings by name, which also edit
+                ``options`` given beside them.
             timeout: seconds for all attempts together.
             retries: how often it may be sent again after "nobody listens" (503, ADR-22).
             retry_wait: seconds before it is sent again.
-            settings: fields of `PublishOptions`: ``msg_id``, expectations, ``ttl``, ``rollup``, ``incr``, ``schedule``.
+            settings: fields of `PublishOptions`: ``msg_id``, expectations, ``ttl``, ``rollup``,
+                ``incr``, ``schedule``.
 
         Raises:
             NoResponders: no stream stores this subject.
@@ -151,14 +153,16 @@ class AsyncJetStream:
             subject: a subject that a stream stores.
             payload: the message.
             headers: the message's own headers.
-            options: what is asked of the stream; or its settings by name. Without a ``msg_id`` one is made.
+            options: what is asked of the stream; or its settings by name. Without a ``msg_id`` one
+                is made.
             patience: how long to try; less than the stream's ``duplicate_window``.
             settings: fields of `PublishOptions`.
 
         Raises:
             NoResponders: no stream stores this subject; nothing was stored.
             JetStreamError: the stream refuses it; nothing was stored.
-            RequestTimeout: the outcome is still unknown; the error names the id with which to go on.
+            RequestTimeout: the outcome is still unknown; the error names the id with which to go
+                on.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         described = self._pure.publish_once(
@@ -182,21 +186,25 @@ class AsyncJetStream:
         patience: RetryPolicy | None = None,
         **settings: Unpack[PublishSettings],
     ) -> PubAck:
-        """Publish what a message has led to, exactly once, then settle the message and wait until the server says that it has.
+        """Publish what a message has led to, exactly once, then settle the message and wait until
+        the server says that it has.
 
         Args:
             message: what a consumer delivered.
             subject: where its successor is stored.
             payload: of the successor; the message's own if none is given.
             headers: of the successor; the message's are not taken along.
-            options: what is asked of the stream. Without a ``msg_id`` it is made of the message's place and of ``subject``.
+            options: what is asked of the stream. Without a ``msg_id`` it is made of the message's
+                place and of ``subject``.
             patience: how long to try, for both.
             settings: fields of `PublishOptions`.
 
         Raises:
-            NoResponders: no stream stores this subject; or the successor is stored, and the consumer is gone.
+            NoResponders: no stream stores this subject; or the successor is stored, and the
+                consumer is gone.
             JetStreamError: the stream refuses it; the message is open.
-            RequestTimeout: it is not known whether the successor is stored, or the message settled; it comes again.
+            RequestTimeout: it is not known whether the successor is stored, or the message settled;
+                it comes again.
             InvalidAckSubject: the message is not of a consumer.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
@@ -226,21 +234,22 @@ class AsyncJetStream:
     ) -> Sink[PublishResult, PublishWindow, ToPublish]:
         """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
 
-        It takes `Publish` values, ``(subject, payload)`` or ``(subject, payload, headers)``, and gives a
-        `PublishResult` for each.
+        It takes `Publish` values, ``(subject, payload)`` or ``(subject, payload, headers)``, and
+        gives a `PublishResult` for each.
 
         Args:
             max_pending: messages under way.
             max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-            ack_timeout: seconds of silence after which a message ends: counted from its sending, and anew from each answer to a
-                message that was sent before it.
+            ack_timeout: seconds of silence after which a message ends: counted from its sending,
+                and anew from each answer to a message that was sent before it.
             retries: how often a message that met no responders is sent again.
             retry_wait: seconds before each of these.
             results: whether acknowledgements are handed out too, not only failures.
             max_results: how many results are kept for whoever does not take them.
-            resend: send messages that have an id again within their ``ack_timeout``, after a lost link and when no answer comes for a second.
-            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not at all, ``None``: as long as
-                it takes.
+            resend: send messages that have an id again within their ``ack_timeout``, after a lost
+                link and when no answer comes for a second.
+            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not
+                at all, ``None``: as long as it takes.
 
         Raises:
             InvalidConfig: a bound, number or time that cannot work.
@@ -268,7 +277,8 @@ class AsyncJetStream:
         retries: int = 2,
         retry_wait: float | timedelta = 0.25,
     ) -> PubAck:
-        """Publish messages of which a stream stores all or none (2.12, ADR-50); the stream must have ``allow_atomic``.
+        """Publish messages of which a stream stores all or none (2.12, ADR-50); the stream must
+        have ``allow_atomic``.
 
         Args:
             messages: in this order: what `compose` makes, or ``(subject, payload)``.
@@ -283,8 +293,10 @@ class AsyncJetStream:
             ExpectationFailed: what a message expected does not hold; nothing was stored.
             JetStreamError: the stream refuses a message otherwise; nothing was stored.
             NoResponders: no stream stores the first subject.
-            BatchUnsupported: the server knows no batches, and has stored the first message by itself.
-            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is unknown.
+            BatchUnsupported: the server knows no batches, and has stored the first message by
+                itself.
+            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is
+                unknown.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.publish_batch(
@@ -308,10 +320,12 @@ class AsyncJetStream:
         retries: int = 2,
         retry_wait: float | timedelta = 0.25,
     ) -> Sink[PubAck, BatchPublish, ToPublish]:
-        """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed when it is left well.
+        """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed
+        when it is left well.
 
-        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``; its one result is the
-        acknowledgement. Left by an error, it is dropped. Between two messages may pass 10 s, then the server lets go of it.
+        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``;
+        its one result is the acknowledgement. Left by an error, it is dropped. Between two messages
+        may pass 10 s, then the server lets go of it.
 
         Args:
             batch_id: its name, of 64 bytes at most; else one is made.
@@ -350,12 +364,13 @@ class AsyncJetStream:
     ) -> Sink[IngestResult, FastIngest, ToPublish]:
         """Publish many messages at the pace of the stream, with few answers (2.14, ADR-50): a sink.
 
-        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``. Each is stored by itself; results
-        are `IngestFault` for what is not stored, and at last the acknowledgement of the whole. The stream must have
-        ``allow_batched``.
+        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``.
+        Each is stored by itself; results are `IngestFault` for what is not stored, and at last the
+        acknowledgement of the whole. The stream must have ``allow_batched``.
 
         Args:
-            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the rest goes on.
+            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the
+                rest goes on.
             flow: how many messages may lie between two answers, at most.
             batch_id: its name, one token of at most 64 bytes; else one is made.
             timeout: seconds that an answer may take.
@@ -365,7 +380,8 @@ class AsyncJetStream:
             InvalidBatch: the stream does not take fast batches.
             JetStreamError: the first message is refused.
             NoResponders: no stream stores the subject.
-            BatchUnsupported: the server knows no fast batches, and has stored the first message by itself.
+            BatchUnsupported: the server knows no fast batches, and has stored the first message by
+                itself.
             RequestTimeout, ConnectionLost: the error says how far it was.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
@@ -387,7 +403,8 @@ class AsyncJetStream:
     ) -> bool:
         """Settle a message and wait until the server says that it has (the double ack).
 
-        ``False`` means that nothing was sent, because the message is settled already or needs no acknowledgement.
+        ``False`` means that nothing was sent, because the message is settled already or needs no
+        acknowledgement.
 
         Raises:
             RequestTimeout: no answer in time; the message is open again.
@@ -408,10 +425,12 @@ class AsyncJetStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> PubAck:
-        """Publish the message that an advisory is about as a dead letter, with where it came from and why in headers.
+        """Publish the message that an advisory is about as a dead letter, with where it came from
+        and why in headers.
 
         Args:
-            event: a `MessageFate` that `read_event` read, of ``MAX_DELIVERIES`` or ``MSG_TERMINATED``.
+            event: a `MessageFate` that `read_event` read, of ``MAX_DELIVERIES`` or
+                ``MSG_TERMINATED``.
             subject: where dead letters are stored.
             timeout: seconds for each of the two questions.
 
@@ -508,7 +527,8 @@ class AsyncJetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> AsyncStream:
-        """Replace the configuration of a stream: what is not set goes back to the server's defaults.
+        """Replace the configuration of a stream: what is not set goes back to the server's
+        defaults.
 
         To edit what is there, use the handle's ``change``.
 
@@ -543,13 +563,15 @@ class AsyncJetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> AsyncStream:
-        """Update a stream, or make it if it is not there. Somebody else may do the same at the same time.
+        """Update a stream, or make it if it is not there. Somebody else may do the same at the same
+        time.
 
         Args:
             config: what; or its settings by name, which also edit a ``config`` given beside them.
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
-            compare: read it before; ``cached.changed`` of the handle says setting by setting what is different now.
+            compare: read it before; ``cached.changed`` of the handle says setting by setting what
+                is different now.
             timeout: seconds for each question.
             settings: fields of `StreamConfig`.
 
@@ -630,7 +652,9 @@ class AsyncJetStream:
         subject: str = "",
         timeout: float | timedelta | None = None,
     ) -> Listing[StreamInfo]:
-        """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
+        """All streams, or those that store ``subject``; what a cluster cannot say now is in
+        ``missing`` or ``offline``.
+        """
         described = self._pure.streams(
             subject=subject,
             timeout=timeout,
@@ -676,16 +700,20 @@ class AsyncJetStream:
     ) -> Feed[AsyncMessage, PushSubscription[JsMessage]]:
         """What a push consumer sends: it is found, or made, when the feed is opened.
 
-        The stream is found by the subject if it is not named. A consumer that is named must be there; one that is only
-        described is made if it is not there, and must be as described if it is.
+        The stream is found by the subject if it is not named. A consumer that is named must be
+        there; one that is only described is made if it is not there, and must be as described if it
+        is.
 
         Args:
             subject: what to receive; the consumer filters by it.
             stream: the stream, if it is known.
             consumer: an existing consumer to bind to.
-            queue: share the messages with the other members of this group; the durable's name if none is named.
-            config: the consumer to make, or to compare with; or its settings by name, which also edit a ``config``.
-            owner: whether a consumer that is made here is deleted at the end; left out: if we gave it no name.
+            queue: share the messages with the other members of this group; the durable's name if
+                none is named.
+            config: the consumer to make, or to compare with; or its settings by name, which also
+                edit a ``config``.
+            owner: whether a consumer that is made here is deleted at the end; left out: if we gave
+                it no name.
             heartbeat_factor: how many heartbeats of silence are an alarm: 3 (ADR-15).
             watch_gaps: report holes in the consumer sequence; a queue group is never watched.
             auto_ack: acknowledge each message when the reader comes back for the next one.
@@ -697,7 +725,8 @@ class AsyncJetStream:
             settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given.
 
         Raises:
-            SubscribeRefused: it cannot work as asked; the class says why. When the feed is read, too: what was found.
+            SubscribeRefused: it cannot work as asked; the class says why. When the feed is read,
+                too: what was found.
             InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
             JetStreamError: when the feed is read: the server refuses.
         """
@@ -732,19 +761,22 @@ class AsyncJetStream:
     ) -> AsyncConsumer:
         """Find a pull consumer, or make it: a handle to fetch and consume from.
 
-        The stream is found by the subject if it is not named. A consumer that is named is taken to be there even if the
-        server does not tell; one that is only described is made if it is not there. What is made here stays.
+        The stream is found by the subject if it is not named. A consumer that is named is taken to
+        be there even if the server does not tell; one that is only described is made if it is not
+        there. What is made here stays.
 
         Args:
             subject: what to receive; the consumer filters by it.
             stream: the stream, if it is known.
             consumer: an existing consumer to bind to.
-            config: the consumer to make, or to compare with; or its settings by name, which also edit a ``config``.
+            config: the consumer to make, or to compare with; or its settings by name, which also
+                edit a ``config``.
             timeout: seconds for each question of the workflow.
             settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given.
 
         Raises:
-            SubscribeRefused: it cannot work as asked, or what was found is another one; the class says why.
+            SubscribeRefused: it cannot work as asked, or what was found is another one; the class
+                says why.
             InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
             JetStreamError: the server refuses.
         """
@@ -773,21 +805,25 @@ class AsyncJetStream:
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> Feed[AsyncMessage, OrderedConsumer[JsMessage]]:
-        """Every message of a stream once and in order, whatever happens to consumers, servers and links.
+        """Every message of a stream once and in order, whatever happens to consumers, servers and
+        links.
 
         Nothing is acknowledged, and no consumer is left behind.
 
         Args:
             stream: its name.
             form: whether to ask for messages, or to be pushed to with flow control.
-            max_messages: most messages asked for and buffered, if it asks; 500 if neither this nor ``max_bytes`` is given.
+            max_messages: most messages asked for and buffered, if it asks; 500 if neither this nor
+                ``max_bytes`` is given.
             max_bytes: most bytes asked for and buffered, if it asks.
             expires: seconds until the server ends one request; from 1.
             idle_heartbeat: seconds; 5, or half of ``expires`` where that is less.
-            until_caught_up: end when everything that was there at the beginning has been handed out.
+            until_caught_up: end when everything that was there at the beginning has been handed
+                out.
             name_prefix: begins the names of the consumers on the server.
             timeout: seconds that a creation or deletion waits for its answer.
-            config: what to read; or its settings by name, which also edit a ``config`` given beside them.
+            config: what to read; or its settings by name, which also edit a ``config`` given beside
+                them.
             settings: fields of `ConsumerConfig`: filters, start, replay.
 
         Raises:
@@ -817,12 +853,16 @@ class AsyncJetStream:
         *,
         patience: float | timedelta = 10.0,
     ) -> Sink[StreamInfo, Restore, bytes]:
-        """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is drained.
+        """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is
+        drained.
 
-        Until it is drained there is no stream, and what goes wrong before leaves nothing behind; only a server that is killed
-        in the middle may hold a part of it afterwards (2.15). The server gives up after 5 s without a chunk, so the last bytes of
-        each chunk of 4 kB and more are held back and sent one by one while the caller pauses; have the first chunk at hand when the sink is opened. On the server where a stream of that name was deleted a moment ago, its files may still be on their
-        way out (2.15): the restore then fails (10062), and the next one will do.
+        Until it is drained there is no stream, and what goes wrong before leaves nothing behind;
+        only a server that is killed in the middle may hold a part of it afterwards (2.15). The
+        server gives up after 5 s without a chunk, so the last bytes of each chunk of 4 kB and more
+        are held back and sent one by one while the caller pauses; have the first chunk at hand when
+        the sink is opened. On the server where a stream of that name was deleted a moment ago, its
+        files may still be on their way out (2.15): the restore then fails (10062), and the next one
+        will do.
 
         Args:
             origin: what the snapshot said of the stream; also what the CLI's ``backup.json`` holds.
@@ -831,7 +871,8 @@ class AsyncJetStream:
         Raises:
             StreamExists: there is a stream of that name.
             JetStreamError: the server does not take it.
-            RequestTimeout: the server fell silent; the message says whether a stream may have been made.
+            RequestTimeout: the server fell silent; the message says whether a stream may have been
+                made.
             ConnectionLost: the link was lost; look whether a part of the stream is there.
             InvalidResponse: an origin without configuration or state.
         """
@@ -867,10 +908,12 @@ class AsyncJetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> tuple[Difference, ...]:
-        """What an existing stream has otherwise than wished for, setting by setting; empty if all is as it should be.
+        """What an existing stream has otherwise than wished for, setting by setting; empty if all
+        is as it should be.
 
         Args:
-            config: what is wished for; or its settings by name, which also edit a ``config`` given beside them.
+            config: what is wished for; or its settings by name, which also edit a ``config`` given
+                beside them.
             timeout: seconds.
             settings: fields of `StreamConfig`; what is not set is not compared.
 
@@ -913,7 +956,8 @@ class AsyncMeta:
         """Let the leader step down; the name of the new one, empty if that is not waited for.
 
         Args:
-            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster
+                and tags.
             wait: for a new leader.
             timeout: seconds for all of it.
 
@@ -961,7 +1005,8 @@ class AsyncMeta:
         peer_id: str = "",
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Let the others take over everything that a server has; it stays in the cluster, with nothing on it (2.15).
+        """Let the others take over everything that a server has; it stays in the cluster, with
+        nothing on it (2.15).
 
         Args:
             server: its name.
@@ -971,7 +1016,8 @@ class AsyncMeta:
         Raises:
             JetStreamError: no such server.
             RequestTimeout: not the system account, or no cluster.
-            RequestTimeout, JetStreamNotEnabled: servers before 2.15, which do not know this request.
+            RequestTimeout, JetStreamNotEnabled: servers before 2.15, which do not know this
+                request.
         """
         described = self._pure.evacuate_server(
             server,
@@ -990,7 +1036,8 @@ class AsyncMeta:
         tags: Sequence[str] = (),
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Move a stream away from a server, or to another cluster or tags. An account may move its own.
+        """Move a stream away from a server, or to another cluster or tags. An account may move its
+        own.
 
         Args:
             account: whose stream.
@@ -1083,19 +1130,21 @@ class AsyncSystem:
         stall: float | timedelta = 0.3,
         timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Document], ...]:
-        """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and so on.
+        """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and
+        so on.
 
         Args:
             what: the word.
             server: the id of the only server to ask.
-            options: members of the request, as the server names them; ``server_name``, ``cluster``, ``host``, ``domain`` and
-                ``tags`` choose who answers.
+            options: members of the request, as the server names them; ``server_name``, ``cluster``,
+                ``host``, ``domain`` and ``tags`` choose who answers.
             expect: so many servers will answer; without it, the end is judged by silence.
             stall: seconds of silence after an answer.
             timeout: seconds for all.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account, or not known to these servers.
+            NoResponders, RequestTimeout: nobody answers: not the system account, or not known to
+                these servers.
             ApiError: the servers say no, all of them.
             InvalidSubject: no such word, or no id; nothing was sent.
         """
@@ -1165,7 +1214,8 @@ class AsyncSystem:
         stall: float | timedelta = 0.3,
         timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Jsz], ...]:
-        """JetStream on the server: memory, storage, the group of all, and if wished accounts, streams and consumers.
+        """JetStream on the server: memory, storage, the group of all, and if wished accounts,
+        streams and consumers.
 
         Args:
             server: the id of the only server to ask.
@@ -1248,7 +1298,8 @@ class AsyncSystem:
         stall: float | timedelta = 0.3,
         timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Healthz], ...]:
-        """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what is not.
+        """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what
+        is not.
 
         Args:
             server: the id of the only server to ask.
@@ -1315,7 +1366,8 @@ class AsyncSystem:
         *,
         timeout: float | timedelta | None = None,
     ) -> ServerAnswer[UserInfo]:
-        """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may ask (2.10).
+        """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may
+        ask (2.10).
 
         Raises:
             NoResponders, RequestTimeout: an older server.
@@ -1368,18 +1420,21 @@ class AsyncStream:
     ) -> PubAck:
         """Publish a message that this stream must store, and wait until it has.
 
-        If the handle knows the configuration (``cached``), what the stream would refuse is refused here, and so is a stream
-        that acknowledges nothing. After a change by somebody else, ask for a new handle.
+        If the handle knows the configuration (``cached``), what the stream would refuse is refused
+        here, and so is a stream that acknowledges nothing. After a change by somebody else, ask for
+        a new handle.
 
         Args:
             subject: one of its subjects.
             payload: the message.
             headers: the message's own headers.
-            options: what is asked of the stream; or its settings by name, which also edit ``options`` given beside them.
+            options: what is asked of the stream; or its settings by name, which also edit
+                ``options`` given beside them.
             timeout: seconds for all attempts together.
             retries: how often it may be sent again after "nobody listens" (503, ADR-22).
             retry_wait: seconds before it is sent again.
-            settings: fields of `PublishOptions`; ``expected_stream`` is this one, but for a counter, which has no expectations.
+            settings: fields of `PublishOptions`; ``expected_stream`` is this one, but for a
+                counter, which has no expectations.
 
         Raises:
             NoResponders: no stream stores this subject.
@@ -1414,26 +1469,29 @@ class AsyncStream:
         resend: bool = False,
         stall_wait: float | timedelta | None = None,
     ) -> Sink[PublishResult, PublishWindow, ToPublish]:
-        """Publish many messages to this stream with many acknowledgements under way; see `JetStream.publish_window`.
+        """Publish many messages to this stream with many acknowledgements under way; see
+        `JetStream.publish_window`.
 
-        If the handle knows the configuration (``cached``), a stream that acknowledges nothing is refused here, and so is
-        one that is sealed. Single messages are not looked at.
+        If the handle knows the configuration (``cached``), a stream that acknowledges nothing is
+        refused here, and so is one that is sealed. Single messages are not looked at.
 
         Args:
             max_pending: messages under way.
             max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-            ack_timeout: seconds of silence after which a message ends: counted from its sending, and anew from each answer to a
-                message that was sent before it.
+            ack_timeout: seconds of silence after which a message ends: counted from its sending,
+                and anew from each answer to a message that was sent before it.
             retries: how often a message that met no responders is sent again.
             retry_wait: seconds before each of these.
             results: whether acknowledgements are handed out too, not only failures.
             max_results: how many results are kept for whoever does not take them.
-            resend: send messages that have an id again within their ``ack_timeout``, after a lost link and when no answer comes for a second.
-            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not at all, ``None``: as long as
-                it takes.
+            resend: send messages that have an id again within their ``ack_timeout``, after a lost
+                link and when no answer comes for a second.
+            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not
+                at all, ``None``: as long as it takes.
 
         Raises:
-            InvalidConfig: a bound, number or time that cannot work, or a stream that cannot; nothing was sent.
+            InvalidConfig: a bound, number or time that cannot work, or a stream that cannot;
+                nothing was sent.
         """
         described = self._pure.publish_window(
             max_pending=max_pending,
@@ -1458,7 +1516,8 @@ class AsyncStream:
     ) -> PubAck:
         """Publish messages of which this stream stores all or none; see `JetStream.publish_batch`.
 
-        If the handle knows the configuration (``cached``), a stream that takes no batches is refused here.
+        If the handle knows the configuration (``cached``), a stream that takes no batches is
+        refused here.
 
         Args:
             messages: in this order: what `compose` makes, or ``(subject, payload)``.
@@ -1469,7 +1528,8 @@ class AsyncStream:
         Raises:
             InvalidBatch: this batch cannot be; nothing was stored.
             JetStreamError: the stream refuses a message otherwise; nothing was stored.
-            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is unknown.
+            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is
+                unknown.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.publish_batch(
@@ -1491,7 +1551,8 @@ class AsyncStream:
     ) -> Sink[PubAck, BatchPublish, ToPublish]:
         """Gather messages of which this stream stores all or none; see `JetStream.batch`.
 
-        If the handle knows the configuration (``cached``), a stream that takes no batches is refused here.
+        If the handle knows the configuration (``cached``), a stream that takes no batches is
+        refused here.
 
         Args:
             batch_id: its name, of 64 bytes at most; else one is made.
@@ -1523,12 +1584,15 @@ class AsyncStream:
         timeout: float | timedelta | None = None,
         quiet: float | timedelta = 5.0,
     ) -> Sink[IngestResult, FastIngest, ToPublish]:
-        """Publish many messages at the pace of this stream, with few answers; see `JetStream.ingest`.
+        """Publish many messages at the pace of this stream, with few answers; see
+        `JetStream.ingest`.
 
-        If the handle knows the configuration (``cached``), a stream that takes no fast batches is refused here.
+        If the handle knows the configuration (``cached``), a stream that takes no fast batches is
+        refused here.
 
         Args:
-            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the rest goes on.
+            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the
+                rest goes on.
             flow: how many messages may lie between two answers, at most.
             batch_id: its name, one token of at most 64 bytes; else one is made.
             timeout: seconds that an answer may take.
@@ -1665,7 +1729,8 @@ class AsyncStream:
 
         Args:
             timeout: seconds for each of the two questions.
-            settings: fields of `StreamConfig` that differ; ``name`` must, and ``subjects`` as no two streams may share any.
+            settings: fields of `StreamConfig` that differ; ``name`` must, and ``subjects`` as no
+                two streams may share any.
 
         Raises:
             StreamNotFound: it is gone.
@@ -1689,7 +1754,8 @@ class AsyncStream:
         """Let its leader step down; the name of the new one, empty if that is not waited for.
 
         Args:
-            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster
+                and tags.
             wait: for a new leader.
             timeout: seconds for all of it.
 
@@ -1733,7 +1799,8 @@ class AsyncStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Let another server take over what one has of it; only then that one leaves the group (2.15).
+        """Let another server take over what one has of it; only then that one leaves the group
+        (2.15).
 
         Args:
             peer: the server's name.
@@ -1755,7 +1822,8 @@ class AsyncStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Let its group stay as it was before a change that is still under way, such as a move (2.15).
+        """Let its group stay as it was before a change that is still under way, such as a move
+        (2.15).
 
         Raises:
             Unavailable: the server is in no cluster.
@@ -1778,16 +1846,19 @@ class AsyncStream:
         patience: float | timedelta = 10.0,
         max_bytes: int = 67108864,
     ) -> Feed[bytes, Snapshot]:
-        """All of it, as chunks of an archive that a server of the same or a later version can restore: a feed.
+        """All of it, as chunks of an archive that a server of the same or a later version can
+        restore: a feed.
 
-        Chunks are to be written somewhere, ``origin`` of the feed with them. A caller may be late: up to ``max_bytes`` wait for
-        him here. Beyond that the server waits for 5 s (2 s before 2.12) and gives up. The feed ends well when all has come, and
-        raises if not; then what came is worth nothing.
+        Chunks are to be written somewhere, ``origin`` of the feed with them. A caller may be late:
+        up to ``max_bytes`` wait for him here. Beyond that the server waits for 5 s (2 s before
+        2.12) and gives up. The feed ends well when all has come, and raises if not; then what came
+        is worth nothing.
 
         Args:
             consumers: also its consumers.
             chunk_size: bytes of a chunk, 1 kB to 1 MB; 0 leaves it to the server (128 kB).
-            window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB; 2.12).
+            window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB;
+                2.12).
             check: let the server check what it stores first, which takes longer.
             patience: seconds without a sign of life.
             max_bytes: bytes of chunks that may wait here, with those that are still under way.
@@ -1820,9 +1891,11 @@ class AsyncStream:
     ) -> AsyncConsumer:
         """A handle of a consumer by its name; the server is not asked.
 
-        So nothing is known of the consumer's ack policy, and it is taken for explicit. If it is none, an ack is written although nobody
-        listens, and is ``True``: a delivery does not say which policy its consumer has. ``refresh`` gives a handle that knows
-        (it asks CONSUMER.INFO once, which takes a right that reading does not take), and ``AckOptions(policy="none")`` says it without asking.
+        So nothing is known of the consumer's ack policy, and it is taken for explicit. If it is
+        none, an ack is written although nobody listens, and is ``True``: a delivery does not say
+        which policy its consumer has. ``refresh`` gives a handle that knows (it asks CONSUMER.INFO
+        once, which takes a right that reading does not take), and ``AckOptions(policy="none")``
+        says it without asking.
 
         Raises:
             InvalidSubject: no consumer can have this name.
@@ -1848,8 +1921,8 @@ class AsyncStream:
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
             timeout: seconds.
-            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given; the server's own
-                default is none.
+            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given; the
+                server's own default is none.
 
         Raises:
             ConsumerExists: there is one with another configuration.
@@ -1875,7 +1948,8 @@ class AsyncStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> AsyncConsumer:
-        """Replace the configuration of a consumer: what is not set goes back to the defaults (see ``create_consumer``).
+        """Replace the configuration of a consumer: what is not set goes back to the defaults (see
+        ``create_consumer``).
 
         To edit what is there, use the handle's ``change``.
 
@@ -1916,7 +1990,8 @@ class AsyncStream:
             config: what; or its settings by name, which also edit a ``config`` given beside them.
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
-            compare: read it before; ``cached.changed`` of the handle says setting by setting what is different now.
+            compare: read it before; ``cached.changed`` of the handle says setting by setting what
+                is different now.
             timeout: seconds for each question.
             settings: fields of `ConsumerConfig`.
 
@@ -2043,19 +2118,23 @@ class AsyncStream:
         name_prefix: str = "",
         timeout: float | timedelta | None = None,
     ) -> Feed[Rows, RangeReader]:
-        """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a feed with a proven end.
+        """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a
+        feed with a proven end.
 
-        Nothing is acknowledged, and no consumer is left behind. Lost links and consumers cost a delay and nothing else.
+        Nothing is acknowledged, and no consumer is left behind. Lost links and consumers cost a
+        delay and nothing else.
 
         Args:
             lo: the first sequence.
             hi: the first sequence behind the range; behind the last one of the stream at most.
             subjects: only messages of subjects that match one of these; none means all.
-            way: by consumer or directly; `ReadMode.AUTO` is by consumer, but directly on a work queue.
+            way: by consumer or directly; `ReadMode.AUTO` is by consumer, but directly on a work
+                queue.
             created: when the stream was created, if it must be that very stream.
-            fail_on_loss: whether messages that were removed before they were read end it, or are only told.
-            headers_only: whether payloads are left out: a consumer sends none, and says their size in a last header ``Nats-Msg-Size``;
-                a direct get has them all the same.
+            fail_on_loss: whether messages that were removed before they were read end it, or are
+                only told.
+            headers_only: whether payloads are left out: a consumer sends none, and says their size
+                in a last header ``Nats-Msg-Size``; a direct get has them all the same.
             max_messages: most messages asked for and at hand.
             max_bytes: most bytes asked for and at hand, as the server counts them.
             patience: seconds without progress after which it fails.
@@ -2067,7 +2146,8 @@ class AsyncStream:
             StreamNotFound: when it is read: the stream is not there.
             StreamRecreated: when it is read: it is another stream than ``created`` says.
             DataLost: when it is read: messages were removed before they were read.
-            DirectUnavailable: when it is read: the stream is to be read directly and does not allow it.
+            DirectUnavailable: when it is read: the stream is to be read directly and does not allow
+                it.
             ConfigIgnored: when it is read: the server is too old for several subjects.
             ReadStalled: when it is read: nothing came for ``patience`` seconds.
         """
@@ -2097,7 +2177,8 @@ class AsyncStream:
         way: ReadMode = ReadMode.AUTO,
         timeout: float | timedelta | None = None,
     ) -> RangePlan:
-        """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again later.
+        """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again
+        later.
 
         Args:
             lo: from this sequence on; its first if left out, and never before that.
@@ -2128,10 +2209,12 @@ class AsyncStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> tuple[Difference, ...]:
-        """What an existing consumer has otherwise than wished for, setting by setting; empty if all is as it should be.
+        """What an existing consumer has otherwise than wished for, setting by setting; empty if all
+        is as it should be.
 
         Args:
-            config: what is wished for; or its settings by name, which also edit a ``config`` given beside them.
+            config: what is wished for; or its settings by name, which also edit a ``config`` given
+                beside them.
             timeout: seconds.
             settings: fields of `ConsumerConfig`; what is not set is not compared.
 
@@ -2281,7 +2364,8 @@ class AsyncStoredMessages:
         page_bytes: int = 4194304,
         timeout: float | timedelta | None = None,
     ) -> Feed[StoredMessage, DirectBatch]:
-        """Many messages by direct gets, page after page until nothing is pending: a feed with an end (ADR-31).
+        """Many messages by direct gets, page after page until nothing is pending: a feed with an
+        end (ADR-31).
 
         The stream must allow direct gets. Servers before 2.11 are asked for one message at a time.
 
@@ -2322,9 +2406,11 @@ class AsyncStoredMessages:
         page_bytes: int = 4194304,
         timeout: float | timedelta | None = None,
     ) -> Feed[StoredMessage, DirectBatch]:
-        """The last message of each subject that matches, as the stream is now or was: a feed in the order of sequences.
+        """The last message of each subject that matches, as the stream is now or was: a feed in the
+        order of sequences.
 
-        The server answers for at most 1024 subjects. Servers before 2.11 are asked for each subject by itself.
+        The server answers for at most 1024 subjects. Servers before 2.11 are asked for each subject
+        by itself.
 
         Args:
             subjects: subjects, with wildcards or without.
@@ -2337,7 +2423,8 @@ class AsyncStoredMessages:
             timeout: seconds within which the server must say something.
 
         Raises:
-            TooManyResults: more subjects match than the server answers for; an ordered consumer reads them all.
+            TooManyResults: more subjects match than the server answers for; an ordered consumer
+                reads them all.
             NoResponders: no such stream, or direct gets are not allowed.
             RequestTimeout: the server fell silent; what came before is handed out first.
             InvalidConfig, InvalidSubject: nothing was sent.
@@ -2429,7 +2516,8 @@ class AsyncConsumer:
         *,
         timeout: float | timedelta | None = None,
     ) -> AsyncConsumer:
-        """A handle that knows what the server says now: its feeds keep within the limits of the consumer.
+        """A handle that knows what the server says now: its feeds keep within the limits of the
+        consumer.
 
         Args:
             timeout: seconds.
@@ -2486,7 +2574,8 @@ class AsyncConsumer:
         *,
         timeout: float | timedelta | None = None,
     ) -> Pause:
-        """Let it rest: it delivers nothing until then (2.11). What is in its readers' hands stays there.
+        """Let it rest: it delivers nothing until then (2.11). What is in its readers' hands stays
+        there.
 
         Args:
             until: the instant at which it goes on.
@@ -2523,7 +2612,8 @@ class AsyncConsumer:
         seq: int | None = None,
         timeout: float | timedelta | None = None,
     ) -> ConsumerInfo:
-        """Begin anew behind the ack floor, or at a sequence (2.14, ADR-60). Consumer sequences start at 1 again.
+        """Begin anew behind the ack floor, or at a sequence (2.14, ADR-60). Consumer sequences
+        start at 1 again.
 
         Args:
             seq: the stream sequence to begin at; its deliver policy must go with it.
@@ -2546,7 +2636,8 @@ class AsyncConsumer:
         *,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Take a priority group from the client that it is pinned to: the next pull gets it (2.11, ADR-42).
+        """Take a priority group from the client that it is pinned to: the next pull gets it (2.11,
+        ADR-42).
 
         Raises:
             ConsumerNotFound: it is gone.
@@ -2568,7 +2659,8 @@ class AsyncConsumer:
         """Let its leader step down; the name of the new one, empty if that is not waited for.
 
         Args:
-            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster
+                and tags.
             wait: for a new leader.
             timeout: seconds for all of it.
 
@@ -2604,15 +2696,18 @@ class AsyncConsumer:
         """So many messages, or bytes, by one request: a feed with a definite end.
 
         Args:
-            max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the first reached counts.
+            max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the
+                first reached counts.
             max_bytes: the most bytes, as the server counts them.
             mode: whether to wait for messages that are not there yet.
-            expires: seconds until the server ends the request, ``inf`` for never; 30 unless ``timeout`` is given. In the mode
-                ``NO_WAIT`` the request has no expiry, and an answer is waited for 2 seconds.
+            expires: seconds until the server ends the request, ``inf`` for never; 30 unless
+                ``timeout`` is given. In the mode ``NO_WAIT`` the request has no expiry, and an
+                answer is waited for 2 seconds.
             timeout: seconds until the fetch ends here, whatever the server says.
             idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none.
             heartbeat_factor: how many heartbeats of silence are an end: 2 (ADR-37), 3 in ADR-15.
-            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
+            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and
+                ``pin`` (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
             priority: 0 (first) to 9.
@@ -2658,15 +2753,18 @@ class AsyncConsumer:
         """One message.
 
         Args:
-            timeout: seconds to wait for it: 5, or 2 in the mode ``NO_WAIT``, if left out. The server is asked for a little less,
-                so that what it sends in the last moment still arrives.
+            timeout: seconds to wait for it: 5, or 2 in the mode ``NO_WAIT``, if left out. The
+                server is asked for a little less, so that what it sends in the last moment still
+                arrives.
             mode: whether to wait for a message that is not there yet.
-            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
+            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and
+                ``pin`` (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
             priority: 0 (first) to 9.
             pin: the pin id of the last message of a pinned consumer.
-            acking: how the message is treated while it is in hand, and what else is known of acknowledgements.
+            acking: how the message is treated while it is in hand, and what else is known of
+                acknowledgements.
 
         Raises:
             RequestTimeout: there was none in time.
@@ -2709,22 +2807,29 @@ class AsyncConsumer:
     ) -> Feed[AsyncMessage, Consume[JsMessage]]:
         """An endless feed of its messages, which asks for more as they are taken.
 
-        A lost link does not end it: it goes on with the next one. If the handle knows the consumer's configuration, never
-        more is asked for than the consumer could deliver or would allow.
+        A lost link does not end it: it goes on with the next one. If the handle knows the
+        consumer's configuration, never more is asked for than the consumer could deliver or would
+        allow.
 
         Args:
-            max_messages: the most messages asked for and buffered; 500 if neither this nor ``max_bytes`` is given.
-            max_bytes: the most bytes asked for and buffered, as the server counts them; excludes ``max_messages``.
+            max_messages: the most messages asked for and buffered; 500 if neither this nor
+                ``max_bytes`` is given.
+            max_bytes: the most bytes asked for and buffered, as the server counts them; excludes
+                ``max_messages``.
             threshold_messages: ask again when so many are left; half of ``max_messages``.
             threshold_bytes: ask again when so many are left; half of ``max_bytes``.
-            within_bytes: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then belongs to it.
+            within_bytes: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then
+                belongs to it.
             stop_after: end when so many messages have come; no more are ever asked for.
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
             heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until somebody makes it.
-            watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
-            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
+            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until
+                somebody makes it.
+            watch_gaps: report holes in the consumer sequence; only of use to the one reader of a
+                consumer.
+            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority``
+                (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
             priority: 0 (first) to 9.
@@ -2770,7 +2875,8 @@ class AsyncConsumer:
         priority: int | None = None,
         acking: AckOptions = UNKNOWN,
     ) -> Feed[AsyncMessage, AckNext[JsMessage]]:
-        """Its messages one at a time: each is put back as done, and its ack asks for the next (``+NXT``).
+        """Its messages one at a time: each is put back as done, and its ack asks for the next
+        (``+NXT``).
 
         For long jobs: nothing waits here while one is worked on.
 
@@ -2779,8 +2885,10 @@ class AsyncConsumer:
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
             heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until somebody makes it.
-            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
+            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until
+                somebody makes it.
+            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority``
+                (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
             priority: 0 (first) to 9.
@@ -2833,7 +2941,8 @@ class AsyncConsumer:
             timeout: seconds for the question what it is.
 
         Raises:
-            SubscribeRefused: when the feed is read: it cannot be subscribed to like this; the class says why.
+            SubscribeRefused: when the feed is read: it cannot be subscribed to like this; the class
+                says why.
             ConsumerNotFound: when the feed is read: it is gone.
             InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
         """

@@ -1,9 +1,11 @@
-"""Writes the friendly methods, in two colours, from the one pure facade: ``python -m jsproto_io._client.generate``.
+"""Writes the friendly methods, in two colours, from the one pure facade: ``python -m
+jsproto_io._client.generate``.
 
-The facade (`jsproto.jetstream.context`) says what there is: signatures, docstrings, and by its return annotations which
-verb each description wants. This script puts the verb around each call and writes ``facade_async.py`` and
-``facade_sync.py`` over the client, `Feed` and `Sink` of that colour. Nothing is written by hand there; a test writes them again and
-compares. ``--check`` says whether they are fresh and changes nothing.
+The facade (`jsproto.jetstream.context`) says what there is: signatures, docstrings, and by its
+return annotations which verb each description wants. This script puts the verb around each call and
+writes ``facade_async.py`` and ``facade_sync.py`` over the client, `Feed` and `Sink` of that colour.
+Nothing is written by hand there; a test writes them again and compares. ``--check`` says whether
+they are fresh and changes nothing.
 
 What comes out is formatted as the formatter would: every parameter has its line.
 """
@@ -120,7 +122,9 @@ class _Writer:
     def handle(self, pure: type[attrs.AttrsInstance]) -> str:
         """A class around one class of the facade."""
         text = _CLASS.format(
-            colour=self._colour.name, name=pure.__name__, doc=(inspect.getdoc(pure) or "").split("\n")[0]
+            colour=self._colour.name,
+            name=pure.__name__,
+            doc=(inspect.getdoc(pure) or "").split("\n")[0],
         )
         for each in attrs.fields(pure):
             if each.init and not each.name.startswith("_"):
@@ -157,7 +161,11 @@ class _Writer:
             body = f"        described = self._pure.{name}(\n{lines}        )\n"
             call = "described"
         if kind in _NAMES:
-            define, given, value = "def", f"{colour.name}{kind}", f"{colour.name}{kind}(self._nc, {call})"
+            define, given, value = (
+                "def",
+                f"{colour.name}{kind}",
+                f"{colour.name}{kind}(self._nc, {call})",
+            )
         else:
             verb, gives = _WANTS[kind]
             given = gives.format(colour=colour.name) or inner
@@ -180,7 +188,9 @@ class _Writer:
                 starred = True
                 lines.append("*")
             star = "**" if each.kind is inspect.Parameter.VAR_KEYWORD else ""
-            default = "" if each.default is inspect.Parameter.empty else f" = {self._value(each.default)}"
+            default = (
+                "" if each.default is inspect.Parameter.empty else f" = {self._value(each.default)}"
+            )
             lines.append(f"{star}{each.name}: {self._noted(str(each.annotation))}{default}")
         return "\n" + "".join(f"        {line},\n" for line in lines) + "    "
 
@@ -201,7 +211,9 @@ class _Writer:
         return code
 
     def imports(self) -> str:
-        """Imports of what was used, as the linter sorts them. The client's module imports this file, so checkers alone see that one."""
+        """Imports of what was used, as the linter sorts them. The client's module imports this
+        file, so checkers alone see that one.
+        """
         own = f"jsproto_io._client.{Path(self._colour.client).stem}"
         self._used |= {f"{self._colour.name}Client", "TYPE_CHECKING"}
         places = dict(_places())
@@ -214,9 +226,7 @@ class _Writer:
             if at and module.startswith("jsproto") and not modules[at - 1].startswith("jsproto"):
                 text += "\n"
             text += _import(module, wanted[module])
-        return (
-            f"{text}\nif TYPE_CHECKING:\n    {_import(own, ['Feed', 'Sink', f'{self._colour.name}Client'])}"
-        )
+        return f"{text}\nif TYPE_CHECKING:\n    {_import(own, ['Feed', 'Sink', f'{self._colour.name}Client'])}"
 
 
 def _places() -> Iterable[tuple[str, str]]:
@@ -260,7 +270,11 @@ def _arguments(parameters: list[inspect.Parameter]) -> Iterable[str]:
 def _indented(doc: str, by: int) -> str:
     """A docstring at another depth, closed the way it was written."""
     lines = doc.splitlines()
-    text = "\n".join([lines[0], *(" " * by + line if line else "" for line in lines[1:])]) if lines else ""
+    text = (
+        "\n".join([lines[0], *(" " * by + line if line else "" for line in lines[1:])])
+        if lines
+        else ""
+    )
     return text + ("\n" + " " * by if len(lines) > 1 else "")
 
 
@@ -295,7 +309,10 @@ def blocking_backup() -> str:
 def main(arguments: list[str]) -> int:
     """Write all files, or with ``--check`` say whether they are fresh."""
     stale = 0
-    for name, text in (*((each.file, facade(each)) for each in (ASYNC, SYNC)), (_MADE, blocking_backup())):
+    for name, text in (
+        *((each.file, facade(each)) for each in (ASYNC, SYNC)),
+        (_MADE, blocking_backup()),
+    ):
         path = _HERE / name
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue

@@ -1,10 +1,12 @@
 """Messages of a consumer that can settle themselves, in both colours.
 
-A message knows the feed that it came through, the feed's context is the `jsproto.driver.WaitSlot` that its client made, and the seat
-knows the client. That chain of attributes is all that an ack costs beside the ack itself, and it holds after the feed
-is closed: what was handed out can still be settled.
+A message knows the feed that it came through, the feed's context is the `jsproto.driver.WaitSlot`
+that its client made, and the seat knows the client. That chain of attributes is all that an ack
+costs beside the ack itself, and it holds after the feed is closed: what was handed out can still be
+settled.
 
-Nothing is decided here: what is written, and whether it may still be written, is said by `jsproto.jetstream.delivery.message`.
+Nothing is decided here: what is written, and whether it may still be written, is said by
+`jsproto.jetstream.delivery.message`.
 """
 
 # ruff: noqa: SLF001 - message and client are one thing in several classes
@@ -41,7 +43,9 @@ def _known(verb: Verb, info: Info) -> Verb:
 
 
 class AsyncSettler(Protocol):
-    """The client of a message: what it needs to settle it. The plain ack is once per message, so it goes straight."""
+    """The client of a message: what it needs to settle it. The plain ack is once per message, so it
+    goes straight.
+    """
 
     _connection: Connection
     _kicked: int
@@ -89,7 +93,12 @@ class AsyncResponder(Protocol):
     """The client of a core message: what it needs to answer it."""
 
     async def publish(
-        self, subject: str, payload: bytes | str = b"", *, reply: str = "", headers: HeaderItems | None = None
+        self,
+        subject: str,
+        payload: bytes | str = b"",
+        *,
+        reply: str = "",
+        headers: HeaderItems | None = None,
     ) -> None:
         """Publish a message."""
         ...
@@ -99,7 +108,12 @@ class SyncResponder(Protocol):
     """The client of a core message: what it needs to answer it."""
 
     def publish(
-        self, subject: str, payload: bytes | str = b"", *, reply: str = "", headers: HeaderItems | None = None
+        self,
+        subject: str,
+        payload: bytes | str = b"",
+        *,
+        reply: str = "",
+        headers: HeaderItems | None = None,
     ) -> None:
         """Publish a message."""
         ...
@@ -125,11 +139,15 @@ class _SyncOpened(Protocol):
 
 
 class AsyncCoreMessage(CoreMessage):
-    """A message of a core subscription, or the answer to a request, that is answered with ``await``."""
+    """A message of a core subscription, or the answer to a request, that is answered with
+    ``await``.
+    """
 
     __slots__ = ()
 
-    async def respond(self, payload: bytes | str = b"", *, headers: HeaderItems | None = None) -> None:
+    async def respond(
+        self, payload: bytes | str = b"", *, headers: HeaderItems | None = None
+    ) -> None:
         """Publish an answer to the reply subject of this message.
 
         Args:
@@ -137,19 +155,23 @@ class AsyncCoreMessage(CoreMessage):
             headers: its headers.
 
         Raises:
-            InvalidSubject: the message has no reply subject, so nobody waits for an answer; or it has one that nobody can publish to.
+            InvalidSubject: the message has no reply subject, so nobody waits for an answer; or it
+                has one that nobody can publish to.
             InvalidHeader, PayloadTooLarge: nothing was sent.
             ConversationClosed: the connection is closed.
         """
-        await cast("AsyncResponder", self._client).publish(self._answered(), payload, headers=headers)
+        await cast("AsyncResponder", self._client).publish(
+            self._answered(), payload, headers=headers
+        )
 
 
 class AsyncMessage(JsMessage):
     """A delivery that is settled with ``await``.
 
-    Each verb is ``True`` if it was written, ``False`` if the message is settled already, needs no acknowledgement or
-    came without a reply subject; nothing is sent then. If the server refuses what was written (permissions), `state` is open again as
-    soon as it says so, and a feed that is still open tells it as a notice.
+    Each verb is ``True`` if it was written, ``False`` if the message is settled already, needs no
+    acknowledgement or came without a reply subject; nothing is sent then. If the server refuses
+    what was written (permissions), `state` is open again as soon as it says so, and a feed that is
+    still open tells it as a notice.
     """
 
     __slots__ = ()
@@ -177,10 +199,14 @@ class AsyncMessage(JsMessage):
 
     async def nak(self, delay: float | timedelta | None = None) -> bool:
         """The message shall come again, at once or after ``delay`` (seconds or a ``timedelta``)."""
-        return await self.feed.context.client.settle(Settlement(self, _NAK if delay is None else Nak(delay)))
+        return await self.feed.context.client.settle(
+            Settlement(self, _NAK if delay is None else Nak(delay))
+        )
 
     async def term(self, reason: str = "") -> bool:
-        """The message shall never come again; ``reason`` shows up in the server's advisory (2.10; left out for older ones)."""
+        """The message shall never come again; ``reason`` shows up in the server's advisory (2.10;
+        left out for older ones).
+        """
         client = self.feed.context.client
         verb = _known(Term(reason) if reason else _TERM, client.info)
         return await client.settle(Settlement(self, verb))
@@ -205,7 +231,9 @@ class AsyncMessage(JsMessage):
 
 
 class SyncCoreMessage(CoreMessage):
-    """A message of a core subscription, or the answer to a request, that is answered by a plain call."""
+    """A message of a core subscription, or the answer to a request, that is answered by a plain
+    call.
+    """
 
     __slots__ = ()
 
@@ -217,7 +245,8 @@ class SyncCoreMessage(CoreMessage):
             headers: its headers.
 
         Raises:
-            InvalidSubject: the message has no reply subject, so nobody waits for an answer; or it has one that nobody can publish to.
+            InvalidSubject: the message has no reply subject, so nobody waits for an answer; or it
+                has one that nobody can publish to.
             InvalidHeader, PayloadTooLarge: nothing was sent.
             ConversationClosed: the connection is closed.
         """
@@ -227,9 +256,10 @@ class SyncCoreMessage(CoreMessage):
 class SyncMessage(JsMessage):
     """A delivery that is settled by a plain call.
 
-    Each verb is ``True`` if it was written, ``False`` if the message is settled already, needs no acknowledgement or
-    came without a reply subject; nothing is sent then. If the server refuses what was written (permissions), `state` is open again as
-    soon as it says so, and a feed that is still open tells it as a notice.
+    Each verb is ``True`` if it was written, ``False`` if the message is settled already, needs no
+    acknowledgement or came without a reply subject; nothing is sent then. If the server refuses
+    what was written (permissions), `state` is open again as soon as it says so, and a feed that is
+    still open tells it as a notice.
     """
 
     __slots__ = ()
@@ -248,10 +278,14 @@ class SyncMessage(JsMessage):
 
     def nak(self, delay: float | timedelta | None = None) -> bool:
         """The message shall come again, at once or after ``delay`` (seconds or a ``timedelta``)."""
-        return self.feed.context.client.settle(Settlement(self, _NAK if delay is None else Nak(delay)))
+        return self.feed.context.client.settle(
+            Settlement(self, _NAK if delay is None else Nak(delay))
+        )
 
     def term(self, reason: str = "") -> bool:
-        """The message shall never come again; ``reason`` shows up in the server's advisory (2.10; left out for older ones)."""
+        """The message shall never come again; ``reason`` shows up in the server's advisory (2.10;
+        left out for older ones).
+        """
         client = self.feed.context.client
         verb = _known(Term(reason) if reason else _TERM, client.info)
         return client.settle(Settlement(self, verb))

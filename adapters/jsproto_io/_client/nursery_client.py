@@ -1,20 +1,25 @@
-"""What the adapters with nurseries have in common: a client whose every task ends before ``async with`` is left.
+"""What the adapters with nurseries have in common: a client whose every task ends before ``async
+with`` is left.
 
-Theory. `connect` opens a nursery of its own for one task, which pumps: it sleeps until a verb or a link rings its bell, so that
-all wishes of one moment leave in one write. In it live the others: one that sleeps until the one deadline, one for each
-link, which dials, reads and closes its socket itself, and for a while one that writes what the kernel did not take, or one
-that asks for credentials. What the kernel takes is written in the pump itself.
+Theory. `connect` opens a nursery of its own for one task, which pumps: it sleeps until a verb or a
+link rings its bell, so that all wishes of one moment leave in one write. In it live the others: one
+that sleeps until the one deadline, one for each link, which dials, reads and closes its socket
+itself, and for a while one that writes what the kernel did not take, or one that asks for
+credentials. What the kernel takes is written in the pump itself.
 
-Whoever cancels the body of ``async with`` cancels none of these: they are shielded, since what was acked a moment before shall
-still reach the server. Leaving is bounded instead: the core closes within ``close_timeout``, and a link that nobody
-wants any more has as long for what was written. So leaving always comes to its end, and what the body raised, Cancelled above
-all, is raised as it is, in no group.
+Whoever cancels the body of ``async with`` cancels none of these: they are shielded, since what was
+acked a moment before shall still reach the server. Leaving is bounded instead: the core closes
+within ``close_timeout``, and a link that nobody wants any more has as long for what was written. So
+leaving always comes to its end, and what the body raised, Cancelled above all, is raised as it is,
+in no group.
 
-On trio, Ctrl-C may be raised in whatever task runs. In one of ours it would come out as a group and leave half a step behind, so they
-are sheltered from it, and trio gives it to the main task (`_run_outside_tasks`).
+On trio, Ctrl-C may be raised in whatever task runs. In one of ours it would come out as a group and
+leave half a step behind, so they are sheltered from it, and trio gives it to the main task
+(`_run_outside_tasks`).
 
-What is there already is given without a checkpoint; a reader who has taken everything waits, which is one. So a checkpoint
-costs a run of messages what it costs one message, and nothing is taken before a wait that may be cancelled.
+What is there already is given without a checkpoint; a reader who has taken everything waits, which
+is one. So a checkpoint costs a run of messages what it costs one message, and nothing is taken
+before a wait that may be cancelled.
 
 `AsyncBackend` is all that trio and anyio differ in.
 """
@@ -105,7 +110,10 @@ class StructuredClient(AsyncClient):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self._leave()
 
@@ -121,7 +129,9 @@ class StructuredClient(AsyncClient):
             await self._nursery.__aexit__(None, None, None)
 
     async def close(self) -> None:
-        """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
+        """End everything, wait at most ``close_timeout`` until the server has read what was sent,
+        and hang up.
+        """
         if not self._begun or self._gone():
             return
         self._at_home()
@@ -163,7 +173,9 @@ class StructuredClient(AsyncClient):
     # ------------------------------------------------------------------ driving
 
     async def _live(self) -> None:
-        """The one task of the nursery: pump when the bell rings, until all is over and every link has come to its end."""
+        """The one task of the nursery: pump when the bell rings, until all is over and every link
+        has come to its end.
+        """
         try:
             with self._scope:
                 async with self.WAYS.nursery() as inner:
@@ -192,7 +204,9 @@ class StructuredClient(AsyncClient):
             self._pump()
 
     def _arm(self, deadline: float | None) -> None:
-        """One alarm, and it may be early: a tick that finds nothing due is cheaper than to set it each time."""
+        """One alarm, and it may be early: a tick that finds nothing due is cheaper than to set it
+        each time.
+        """
         if deadline is not None and deadline < self._armed:
             self._armed = self._timer.deadline = deadline
 
@@ -253,7 +267,9 @@ class StructuredClient(AsyncClient):
         raise TimeoutError
 
     def _probe(self, server: Server, options: ConnectOptions) -> Self:
-        return type(self)(server, None if self._credentials is nobody else self._credentials, options)
+        return type(self)(
+            server, None if self._credentials is nobody else self._credentials, options
+        )
 
     def _authenticate(self, order: Authenticate) -> None:
         link = self._link
@@ -273,7 +289,9 @@ _TASKS: Final = (
 
 
 def _run_outside_tasks() -> None:
-    """Have Ctrl-C raised outside of our tasks. anyio has no word for it, and trio need not be there: who runs on it has imported it."""
+    """Have Ctrl-C raised outside of our tasks. anyio has no word for it, and trio need not be
+    there: who runs on it has imported it.
+    """
     trio = sys.modules.get("trio")
     if trio is not None:
         for task in _TASKS:

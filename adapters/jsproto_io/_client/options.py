@@ -1,4 +1,6 @@
-"""What `connect` takes, the same for every adapter: servers, options by name, and where credentials come from."""
+"""What `connect` takes, the same for every adapter: servers, options by name, and where credentials
+come from.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from jsproto_io._layers.websocket_options import WebSocket
 from jsproto_io.proxies import Tunnel
 from jsproto_io.recording import Record
 
-#: One URL, several in one text with commas between, or a collection of both; ready-made `Server` values too.
+#: One URL, several in one text with commas between, or a collection of both; ready-made `Server`
+#: values too.
 Servers: TypeAlias = str | Server | Iterable[str | Server]
 
 #: Asked at each handshake for the server and the nonce to sign.
@@ -31,14 +34,18 @@ AsyncCredentials: TypeAlias = Callable[[Server, str], Auth | Awaitable[Auth]]
 
 
 class ConnectOptions(TypedDict, total=False):
-    """The options of `jsproto.core.connection.options.Options` by name; what they mean and default to is said there.
+    """The options of `jsproto.core.connection.options.Options` by name; what they mean and default
+    to is said there.
 
-    Six are the adapters' own. ``tls_context``: certificates, from files or ready made. Who gives it means TLS: without ``tls`` it is
-    required. ``websocket``: path and headers of the handshake, for servers with the scheme ``ws://`` or ``wss://``. ``jetstream``: the
-    JetStream that ``nc.jetstream()`` is of when it is told nothing else, with its domain or API prefix and its timeout.
-    ``proxy``: ``http://`` or ``socks5://`` with the place of a proxy, or a `jsproto_io.proxies.Tunnel`; every server is reached through it.
-    ``watch``: called with the client and each event as it happens, one or several (see `jsproto_io._event_logger`).
-    ``record``: a new file in which the connection writes down all that is said, without credentials, and without payloads unless a `TraceFile` asks for them.
+    Six are the adapters' own. ``tls_context``: certificates, from files or ready made. Who gives it
+    means TLS: without ``tls`` it is required. ``websocket``: path and headers of the handshake, for
+    servers with the scheme ``ws://`` or ``wss://``. ``jetstream``: the JetStream that
+    ``nc.jetstream()`` is of when it is told nothing else, with its domain or API prefix and its
+    timeout. ``proxy``: ``http://`` or ``socks5://`` with the place of a proxy, or a
+    `jsproto_io.proxies.Tunnel`; every server is reached through it. ``watch``: called with the
+    client and each event as it happens, one or several (see `jsproto_io._event_logger`).
+    ``record``: a new file in which the connection writes down all that is said, without
+    credentials, and without payloads unless a `TraceFile` asks for them.
     """
 
     name: str | None
@@ -84,16 +91,22 @@ _INSTEAD: Final[Mapping[str, str]] = {
     **dict.fromkeys(("token", "auth_token"), "auth=Auth(token=...)"),
     **dict.fromkeys(("jwt", "nkey", "signature"), "credentials=Creds(...)"),
     **dict.fromkeys(
-        ("creds", "creds_file", "credentials_file", "user_credentials"), 'credentials=CredsFile("...")'
+        ("creds", "creds_file", "credentials_file", "user_credentials"),
+        'credentials=CredsFile("...")',
     ),
     **dict.fromkeys(("nkeys_seed", "nkey_file"), 'credentials=NkeyFile("...")'),
     **dict.fromkeys(("nkeys_seed_str", "nkey_seed", "seed"), 'credentials=NkeySeed("...")'),
-    **dict.fromkeys(("ask", "ask_for_credentials", "signature_cb", "user_jwt_cb"), "credentials=..."),
+    **dict.fromkeys(
+        ("ask", "ask_for_credentials", "signature_cb", "user_jwt_cb"), "credentials=..."
+    ),
     **dict.fromkeys(("url", "urls", "host", "hosts", "port", "server"), "servers=..."),
     **dict.fromkeys(
-        ("error_cb", "disconnected_cb", "closed_cb", "reconnected_cb", "discovered_server_cb"), "watch=..."
+        ("error_cb", "disconnected_cb", "closed_cb", "reconnected_cb", "discovered_server_cb"),
+        "watch=...",
     ),
-    **dict.fromkeys(("ssl", "ssl_context", "tls_hostname", "ca", "cert"), "tls_context=TlsFiles(...)"),
+    **dict.fromkeys(
+        ("ssl", "ssl_context", "tls_hostname", "ca", "cert"), "tls_context=TlsFiles(...)"
+    ),
     **dict.fromkeys(("domain", "prefix", "js_prefix"), "jetstream=JetStream(...)"),
     "allow_reconnect": "max_reconnects=0 (for False)",
     "max_reconnect_attempts": "max_reconnects=...",
@@ -141,7 +154,8 @@ def asks(credentials: object) -> bool:
     """Whether there is somebody to ask for credentials.
 
     Raises:
-        InvalidConfig: it is nobody who could be asked. What was given stays unsaid: it may be a secret.
+        InvalidConfig: it is nobody who could be asked. What was given stays unsaid: it may be a
+            secret.
     """
     if credentials is not None and not callable(credentials):
         raise InvalidConfig(
@@ -161,7 +175,9 @@ def options_of(servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]
         InvalidConfig: an option or a URL that cannot work.
     """
     if ask and options.get("auth") is not None:
-        raise InvalidConfig("expected auth or credentials, got both: let credentials answer with all of it")
+        raise InvalidConfig(
+            "expected auth or credentials, got both: let credentials answer with all of it"
+        )
     if options.pop("tls_context", None) is not None:
         options.setdefault("tls", Tls.REQUIRED)
     options.pop("websocket", None)

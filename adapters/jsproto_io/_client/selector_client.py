@@ -1,13 +1,18 @@
-"""A client that its caller drives over a `SelectorTransport`: what every adapter without an event loop has in common.
+"""A client that its caller drives over a `SelectorTransport`: what every adapter without an event
+loop has in common.
 
-Theory. `_drive` is one turn: sleep in the plug until something comes or the one deadline is due, feed it, tick, pump. Whoever waits runs
-turns until it is woken. Who comes back after a while catches up with what has come since, before anything of his goes out: the server may
-have hung up long ago, and what is written into a link of yesterday is lost. If it had, a verb that does not wait for the server waits at most ``connect_timeout`` for the
-next link, if it has something to say: its caller may leave at once, and nobody else would make one. Who sleeps otherwise, for many clients at once or in a loop of one's own, says so in `_drive` and calls `_turn`
-without patience when the plug has something: it can be asked for its descriptor.
+Theory. `_drive` is one turn: sleep in the plug until something comes or the one deadline is due,
+feed it, tick, pump. Whoever waits runs turns until it is woken. Who comes back after a while
+catches up with what has come since, before anything of his goes out: the server may have hung up
+long ago, and what is written into a link of yesterday is lost. If it had, a verb that does not wait
+for the server waits at most ``connect_timeout`` for the next link, if it has something to say: its
+caller may leave at once, and nobody else would make one. Who sleeps otherwise, for many clients at
+once or in a loop of one's own, says so in `_drive` and calls `_turn` without patience when the plug
+has something: it can be asked for its descriptor.
 
-A fork leaves the connection with the parent. The child's copy closes its descriptors, without a word on the wire and without
-touching the selector that both share, and every verb there says whose connection it was.
+A fork leaves the connection with the parent. The child's copy closes its descriptors, without a
+word on the wire and without touching the selector that both share, and every verb there says whose
+connection it was.
 """
 
 from __future__ import annotations
@@ -32,11 +37,13 @@ from jsproto_io._transport.network import Plugged
 from jsproto_io._transport.resolver import looked_up
 from jsproto_io._transport.selector_socket import OPENED, ConnectionGone, SelectorTransport
 
-#: A reader that acks faster than this, in seconds, lets the kernel put its acks together. (Who lingers has put them together already.)
+#: A reader that acks faster than this, in seconds, lets the kernel put its acks together. (Who
+#: lingers has put them together already.)
 _SOON: Final = 0.001
 #: Verbs that need not wait look at the socket at least so often, in seconds.
 _LOOK: Final = 1.0
-#: Catching up ends after so many turns even if more is there: a flood is read as fast as somebody takes it.
+#: Catching up ends after so many turns even if more is there: a flood is read as fast as somebody
+#: takes it.
 _TURNS: Final = 8
 
 T = TypeVar("T")
@@ -83,7 +90,9 @@ class SelectorClient(SyncClient):
             with self._alone:
                 if not self._begun:
                     network = self._find_network()
-                    if network is not None:  # in a test, where nothing happens while the caller computes
+                    if (
+                        network is not None
+                    ):  # in a test, where nothing happens while the caller computes
                         self._now = network.now
                     self._plug = self._plugged() if network is None else network.plug()
                 self._begin(self._now())
@@ -100,7 +109,9 @@ class SelectorClient(SyncClient):
         return self.__enter__()
 
     def close(self) -> None:
-        """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
+        """End everything, wait at most ``close_timeout`` until the server has read what was sent,
+        and hang up.
+        """
         if not self._begun or isinstance(self._gate, ClosedLock):
             return
         with self._alone:
@@ -118,7 +129,9 @@ class SelectorClient(SyncClient):
                 self._plug.pull()
 
     def _plugged(self) -> Plugged:
-        """A plug of this machine; who derives from this class may register it with a selector of its own."""
+        """A plug of this machine; who derives from this class may register it with a selector of
+        its own.
+        """
         return SelectorTransport()
 
     def _bar(self, error: JsprotoError) -> None:
@@ -153,14 +166,18 @@ class SelectorClient(SyncClient):
         return super()._opened(conversation, now)
 
     def _catch_up(self) -> None:
-        """Read what has come while nobody looked, up to the end of the link, and say nothing before."""
+        """Read what has come while nobody looked, up to the end of the link, and say nothing
+        before.
+        """
         for _ in range(_TURNS):
             if self._driver.closed or not self._awaited(0.0) or not self.connected:
                 break
         self._pump()
 
     def _come_back(self) -> None:
-        """Catch up, and if the link has ended with something of the caller's unsaid, wait a while for the next one before he goes on."""
+        """Catch up, and if the link has ended with something of the caller's unsaid, wait a while
+        for the next one before he goes on.
+        """
         unsaid = self.connected and len(self._connection.outgoing) > 0
         self._catch_up()
         until = self._now() + self._options.connect_timeout
@@ -173,13 +190,17 @@ class SelectorClient(SyncClient):
         super()._pump()
 
     def _turn(self, patience: float | None) -> bool:
-        """Sleep until something comes or so many seconds have passed, feed it, and say what is to be said; whether something came."""
+        """Sleep until something comes or so many seconds have passed, feed it, and say what is to
+        be said; whether something came.
+        """
         came = self._awaited(patience)
         self._pump()
         return came
 
     def _awaited(self, patience: float | None) -> bool:
-        """Sleep until something comes, which is fed before time is judged; whether something came, and so more may be there."""
+        """Sleep until something comes, which is fed before time is judged; whether something came,
+        and so more may be there.
+        """
         plug = self._plug
         connection = self._connection
         held = len(plug.unsent)
@@ -216,7 +237,9 @@ class SelectorClient(SyncClient):
 
     def _arm(self, deadline: float | None) -> None:
         due = self._plug.due
-        self._deadline = deadline if due is None or (deadline is not None and deadline < due) else due
+        self._deadline = (
+            deadline if due is None or (deadline is not None and deadline < due) else due
+        )
 
     # ------------------------------------------------------------------ the transport
 
@@ -247,7 +270,9 @@ class SelectorClient(SyncClient):
         return looked_up(host, port, patience)
 
     def _probe(self, server: Server, options: ConnectOptions) -> Self:
-        return type(self)(server, None if self._credentials is nobody else self._credentials, options)
+        return type(self)(
+            server, None if self._credentials is nobody else self._credentials, options
+        )
 
     def _authenticate(self, order: Authenticate) -> None:
         try:

@@ -1,8 +1,9 @@
 """Signatures that name every keyword, for whoever completes them: a REPL, a notebook, ``help()``.
 
-Functions that take ``**settings: Unpack[StreamSettings]`` tell a type checker which keywords there are, but `inspect.signature` shows only
-``**settings``. Here each of them gets a ``__signature__`` with the keywords by name. The function itself stays as it is, so a call costs
-what it did. A default of ``...`` means "not given".
+Functions that take ``**settings: Unpack[StreamSettings]`` tell a type checker which keywords there
+are, but `inspect.signature` shows only ``**settings``. Here each of them gets a ``__signature__``
+with the keywords by name. The function itself stays as it is, so a call costs what it did. A
+default of ``...`` means "not given".
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def show_options(function: Callable[..., object]) -> None:
         )
         for word, form in words.items()
     ]
-    cast("Any", plain).__signature__ = Signature([*others, *named], return_annotation=shape.return_annotation)
+    cast("Any", plain).__signature__ = Signature(
+        [*others, *named], return_annotation=shape.return_annotation
+    )
 
 
 def show_settings(*handles: type) -> None:

@@ -1,15 +1,18 @@
-"""What an adapter without ``await`` has: the client's verbs, and the feed, sink and events that they give.
+"""What an adapter without ``await`` has: the client's verbs, and the feed, sink and events that
+they give.
 
-Theory. Nobody drives the connection but whoever calls a verb: what has to wait runs turns of the selector until it is
-woken (`_drive`). When a verb returns, what it had to send has been given to the kernel, so a caller who computes for a
-minute afterwards delays nothing of it. An ack of a quick reader with more at hand is given to it with the word that more follows: that saves a
-packet for each, and the kernel bounds the delay by itself.
+Theory. Nobody drives the connection but whoever calls a verb: what has to wait runs turns of the
+selector until it is woken (`_drive`). When a verb returns, what it had to send has been given to
+the kernel, so a caller who computes for a minute afterwards delays nothing of it. An ack of a quick
+reader with more at hand is given to it with the word that more follows: that saves a packet for
+each, and the kernel bounds the delay by itself.
 
-One caller at a time. A client is used under a lock that nobody waits for: a second thread, or a signal handler in mid-verb,
-gets `BusyConversation` and has changed nothing.
+One caller at a time. A client is used under a lock that nobody waits for: a second thread, or a
+signal handler in mid-verb, gets `BusyConversation` and has changed nothing.
 
-An exception out of the wait itself, KeyboardInterrupt above all, leaves everything as it was. One that hits in the middle
-of a step may have left half of it undone: then the byte stream is cut without a word, and every later verb says so.
+An exception out of the wait itself, KeyboardInterrupt above all, leaves everything as it was. One
+that hits in the middle of a step may have left half of it undone: then the byte stream is cut
+without a word, and every later verb says so.
 """
 
 # ruff: noqa: SLF001 - client, transport and handles are one thing in several classes
@@ -22,7 +25,18 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Generic, NoReturn, Protocol, Self, TypeVar, cast, final, overload
+from typing import (
+    TYPE_CHECKING,
+    Final,
+    Generic,
+    NoReturn,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+    final,
+    overload,
+)
 
 from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.connection.server_pool import Server
@@ -76,11 +90,10 @@ from jsproto_io._client.type_parameters import ConversationT_co, ItemT_contra, w
 from jsproto_io._transport.backend import AddrInfo
 
 #: What a second caller hears.
-IN_USE: Final = (
-    "expected one caller at a time, the client is in use by another thread, or by the verb interrupted here"
-)
+IN_USE: Final = "expected one caller at a time, the client is in use by another thread, or by the verb interrupted here"
 
-#: How a gate is passed: who would have to wait goes away. Said without a name, which would make the call of a lock twice as dear.
+#: How a gate is passed: who would have to wait goes away. Said without a name, which would make the
+#: call of a lock twice as dear.
 AT_ONCE: Final = False
 
 T = TypeVar("T")
@@ -100,7 +113,9 @@ class Waiter:
 
 
 class ClientLock(Protocol):
-    """What a verb passes before it touches anything: a lock, or whatever takes its place when all is over."""
+    """What a verb passes before it touches anything: a lock, or whatever takes its place when all
+    is over.
+    """
 
     def acquire(self, blocking: bool, /) -> bool:
         """Whether the caller is alone."""
@@ -142,7 +157,10 @@ class NoLock:
             raise BusyConversation(IN_USE)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         client = self._client
         if error is not None:
@@ -174,9 +192,11 @@ class SyncClient(Base):
     @overload
     def run(self, conversation: Conversation[T]) -> T: ...
     def run(self, conversation: Conversation[T]) -> T:
-        """Open a conversation, wait for its one result and give it. An exception gives the conversation up.
+        """Open a conversation, wait for its one result and give it. An exception gives the
+        conversation up.
 
-        A message that came but does not reach the caller, because of an exception out of a wait, goes back to the server.
+        A message that came but does not reach the caller, because of an exception out of a wait,
+        goes back to the server.
 
         Raises:
             JsprotoError: what the conversation raises.
@@ -244,7 +264,12 @@ class SyncClient(Base):
         return cast("Feed[SyncCoreMessage, CoreT]", Feed(self, feed))
 
     def publish(
-        self, subject: str, payload: bytes | str = b"", *, reply: str = "", headers: HeaderItems | None = None
+        self,
+        subject: str,
+        payload: bytes | str = b"",
+        *,
+        reply: str = "",
+        headers: HeaderItems | None = None,
     ) -> None:
         """Publish a message, fire and forget; waits while too many bytes are on their way.
 
@@ -268,7 +293,8 @@ class SyncClient(Base):
         max_bytes: int = 64 * 1024 * 1024,
         policy: Overflow = Overflow.DROP_NEWEST,
     ) -> Feed[SyncCoreMessage, Subscription]:
-        """Messages on a subject: ``with nc.subscribe("a.*") as messages: for msg in messages: ...``.
+        """Messages on a subject: ``with nc.subscribe("a.*") as messages: for msg in messages:
+        ...``.
 
         Args:
             subject: may hold wildcards.
@@ -321,9 +347,11 @@ class SyncClient(Base):
         sentinel: Sentinel | None = None,
         timeout: float | timedelta = 5.0,
     ) -> Feed[SyncCoreMessage, RequestMany]:
-        """Ask on a subject and take what many answer: ``with nc.request_many("who") as answers: for msg in answers: ...``.
+        """Ask on a subject and take what many answer: ``with nc.request_many("who") as answers: for
+        msg in answers: ...``.
 
-        It ends by whichever comes first; `RequestMany.end_of` of ``answers.feed`` says which it was.
+        It ends by whichever comes first; `RequestMany.end_of` of ``answers.feed`` says which it
+        was.
 
         Args:
             subject: what is asked.
@@ -331,12 +359,14 @@ class SyncClient(Base):
             headers: its headers.
             count: end after so many answers; 0 for no such end.
             stall: end when no further answer comes for so many seconds.
-            sentinel: end with the answer of which this is true, as `jsproto.empty_payload`; it is not handed out.
+            sentinel: end with the answer of which this is true, as `jsproto.empty_payload`; it is
+                not handed out.
             timeout: seconds for all of it.
 
         Raises:
-            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent. What the feed raises: `NoResponders` if nobody
-                listens there, `RequestTimeout` if nobody answers, `Disconnected` if the link is lost meanwhile.
+            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent. What the feed raises:
+                `NoResponders` if nobody listens there, `RequestTimeout` if nobody answers,
+                `Disconnected` if the link is lost meanwhile.
         """
         return self._core(
             RequestMany(
@@ -364,14 +394,16 @@ class SyncClient(Base):
         return self.run(Flush(timeout))
 
     def rtts(self, timeout: float | timedelta = 2.0) -> dict[str, float | JsprotoError]:
-        """The round trip to each address of each server that is known, by a connection of its own that is closed again.
+        """The round trip to each address of each server that is known, by a connection of its own
+        that is closed again.
 
         Args:
             timeout: seconds for each of them.
 
         Returns:
-            Seconds, or why there is no round trip, by the server at that address; a name without addresses stands for itself,
-            and so does each name behind a proxy, which alone looks them up.
+            Seconds, or why there is no round trip, by the server at that address; a name without
+            addresses stands for itself, and so does each name behind a proxy, which alone looks
+            them up.
         """
         within = seconds("timeout", timeout)
         found: dict[str, float | JsprotoError] = {}
@@ -398,12 +430,14 @@ class SyncClient(Base):
         prefix: str | None = None,
         timeout: float | timedelta | None = None,
     ) -> SyncJetStream:
-        """JetStream as the option ``jetstream`` says, of another domain, or behind another API prefix.
+        """JetStream as the option ``jetstream`` says, of another domain, or behind another API
+        prefix.
 
         Args:
             domain: name of another domain.
             prefix: the whole API prefix instead, for an imported API.
-            timeout: seconds that a request waits unless it says otherwise; 5 if nobody says anything.
+            timeout: seconds that a request waits unless it says otherwise; 5 if nobody says
+                anything.
         """
         return SyncJetStream(self, self._js(domain, prefix, timeout))
 
@@ -414,7 +448,10 @@ class SyncClient(Base):
         """Connect."""
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -427,7 +464,8 @@ class SyncClient(Base):
         """Leave this server and dial again; what is open goes on by itself.
 
         Args:
-            server: the one to be dialled next, a URL or one that is known from events or gossip; without it, whoever's turn it is.
+            server: the one to be dialled next, a URL or one that is known from events or gossip;
+                without it, whoever's turn it is.
 
         Raises:
             InvalidConfig: it is not known; nothing was done.
@@ -438,7 +476,8 @@ class SyncClient(Base):
             self._pump()
 
     def drain(self) -> None:
-        """Ask for nothing new. Feeds give what is there and end, and then the connection closes by itself.
+        """Ask for nothing new. Feeds give what is there and end, and then the connection closes by
+        itself.
 
         Returns as soon as only the caller can go on, by taking what is there.
         """
@@ -456,13 +495,19 @@ class SyncClient(Base):
     # ------------------------------------------------------------------ settling
 
     def settle(
-        self, once: Settleable, timeout: float | timedelta | None = SETTLE_PATIENCE, *, more: bool = False
+        self,
+        once: Settleable,
+        timeout: float | timedelta | None = SETTLE_PATIENCE,
+        *,
+        more: bool = False,
     ) -> bool:
-        """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more.
+        """Write what may be written once, as soon as there is room; ``False`` if it may not be
+        written any more.
 
         Args:
             once: a message for its plain ack, or a settlement of one.
-            timeout: seconds to wait for room, which without a link is that of the backlog; ``None`` for as long as it takes.
+            timeout: seconds to wait for room, which without a link is that of the backlog; ``None``
+                for as long as it takes.
             more: the next one follows soon, and the kernel may let this one wait for it.
 
         Raises:
@@ -502,7 +547,9 @@ class SyncClient(Base):
     # ------------------------------------------------------------------ disks, and who answers meanwhile
 
     def _attend(self, conversation: Conversation[object]) -> None:
-        """From now until `_leave` the server hears of this conversation while the caller is away, if it needs that."""
+        """From now until `_leave` the server hears of this conversation while the caller is away,
+        if it needs that.
+        """
 
     def _leave(self, conversation: Conversation[object]) -> None:
         """This conversation is over."""
@@ -602,10 +649,12 @@ def _unopened(conversation: Conversation[T], _now: float) -> NoReturn:
 
 @final
 class Feed(Generic[T_co, ConversationT_co]):
-    """The items of one feed. Entering opens the feed, leaving closes it; in between it is an iterator.
+    """The items of one feed. Entering opens the feed, leaving closes it; in between it is an
+    iterator.
 
-    ``Feed[SyncMessage]`` is enough to write where a function takes one; ``Feed[SyncMessage, Consume[JsMessage]]`` is what
-    ``consumer.consume()`` gives: the second parameter is the type of ``feed``.
+    ``Feed[SyncMessage]`` is enough to write where a function takes one; ``Feed[SyncMessage,
+    Consume[JsMessage]]`` is what ``consumer.consume()`` gives: the second parameter is the type of
+    ``feed``.
     """
 
     __slots__ = ("_client", "_feed", "_kept", "_seat", "_take")
@@ -615,7 +664,8 @@ class Feed(Generic[T_co, ConversationT_co]):
 
     def __init__(self, client: SyncClient, feed: Conversation[T_co]) -> None:
         self._client = client
-        # Items that were taken and did not reach the caller, because of an exception behind the take.
+        # Items that were taken and did not reach the caller, because of an exception behind the
+        # take.
         self._kept: deque[T_co] = deque()
         self._seat = WaitSlot(client)
         self._take: Callable[[Conversation[T_co], float], T_co | NeedData | Ended] = _unopened
@@ -641,7 +691,10 @@ class Feed(Generic[T_co, ConversationT_co]):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -670,7 +723,9 @@ class Feed(Generic[T_co, ConversationT_co]):
         return item
 
     def _flush(self, now: float, *taken: T_co | Ended) -> None:
-        """Send what is to be sent; if an exception comes out of that, what was taken is kept for the next take."""
+        """Send what is to be sent; if an exception comes out of that, what was taken is kept for
+        the next take.
+        """
         try:
             self._client._flush(now)
         except BaseException:
@@ -725,25 +780,28 @@ class Feed(Generic[T_co, ConversationT_co]):
             raise run_dry(self._feed)
         return item
 
-    def each(self, handler: Callable[[T_co], object], *, manual_ack: bool = False) -> EndReason | None:
+    def each(
+        self, handler: Callable[[T_co], object], *, manual_ack: bool = False
+    ) -> EndReason | None:
         """Give each item to a handler, until the feed ends; then say why it did.
 
-        A feed that was not entered is opened for it and closed afterwards. The handler is called between the turns
-        of the connection, and may use the client.
-        It ends this with ``stop``, ``drain`` or ``close`` of this feed: those and
-        whatever else ends a feed make ``each`` return.
+        A feed that was not entered is opened for it and closed afterwards. The handler is called
+        between the turns of the connection, and may use the client. It ends this with ``stop``,
+        ``drain`` or ``close`` of this feed: those and whatever else ends a feed make ``each``
+        return.
 
         Args:
             handler: is given one item at a time.
-            manual_ack: leave acknowledging to the handler. Else a message is acknowledged when the handler comes back and
-                has not settled it; of `AckNext` it is handed back, and the next one asked for.
+            manual_ack: leave acknowledging to the handler. Else a message is acknowledged when the
+                handler comes back and has not settled it; of `AckNext` it is handed back, and the
+                next one asked for.
 
         Returns:
             How a feed of stored messages ended; ``None`` for other feeds.
 
         Raises:
-            InvalidConfig: the handler is a coroutine function, or gives something that somebody would have to await.
-                The message is not acknowledged then.
+            InvalidConfig: the handler is a coroutine function, or gives something that somebody
+                would have to await. The message is not acknowledged then.
             JsprotoError: what the feed ended with.
             Exception: whatever the handler raises. The message is not acknowledged then.
         """
@@ -764,7 +822,8 @@ class Feed(Generic[T_co, ConversationT_co]):
         return reason_of(self._feed)
 
     def ready(self) -> None:
-        """Wait until the feed has begun: a push subscription is bound, an ordered consumer is there. Others begin at once.
+        """Wait until the feed has begun: a push subscription is bound, an ordered consumer is
+        there. Others begin at once.
 
         Raises:
             JsprotoError: why it never did.
@@ -775,7 +834,8 @@ class Feed(Generic[T_co, ConversationT_co]):
     def ended(self) -> EndReason | None:
         """Wait until no further item will come; gives how a feed of stored messages ended.
 
-        While items are at hand it returns at once, since only the caller can take them; it is ``None`` then.
+        While items are at hand it returns at once, since only the caller can take them; it is
+        ``None`` then.
 
         Raises:
             JsprotoError: what the feed ended with.
@@ -784,7 +844,8 @@ class Feed(Generic[T_co, ConversationT_co]):
         return reason_of(self._feed)
 
     def unsubscribe(self) -> EndReason | None:
-        """Stop, and wait for it: a push subscription that owns its consumer waits until that is deleted.
+        """Stop, and wait for it: a push subscription that owns its consumer waits until that is
+        deleted.
 
         Raises:
             JetStreamError: the consumer could not be deleted.
@@ -820,7 +881,8 @@ class Feed(Generic[T_co, ConversationT_co]):
         self._take = self._client._connection.take
 
     def pulls(self) -> tuple[OpenPull, ...]:
-        """The requests that are open, oldest first, of a feed that pulls: what each asked for, got and is owed, its age and its token.
+        """The requests that are open, oldest first, of a feed that pulls: what each asked for, got
+        and is owed, its age and its token.
 
         None of a feed that does not pull.
         """
@@ -841,10 +903,11 @@ class Feed(Generic[T_co, ConversationT_co]):
             client._flush(client._now())
 
     def limit(self, count: int) -> None:
-        """Have a core subscription end by itself after ``count`` messages since it was opened: unsubscribe after n.
+        """Have a core subscription end by itself after ``count`` messages since it was opened:
+        unsubscribe after n.
 
-        The server counts too, and a reconnect does not begin anew. What has come already is handed out in any case; if that
-        is as much, the feed ends behind it.
+        The server counts too, and a reconnect does not begin anew. What has come already is handed
+        out in any case; if that is as much, the feed ends behind it.
 
         Raises:
             InvalidConfig: less than 1, or more than a limit that stands.
@@ -900,10 +963,11 @@ class Feed(Generic[T_co, ConversationT_co]):
 
 @final
 class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
-    """A conversation that takes items and gives results. Leaving it well drains it, leaving by an error closes it.
+    """A conversation that takes items and gives results. Leaving it well drains it, leaving by an
+    error closes it.
 
-    ``Sink[PublishResult]`` is enough to write where a function takes one. The second parameter is the type of ``window``, the
-    third what `put` takes.
+    ``Sink[PublishResult]`` is enough to write where a function takes one. The second parameter is
+    the type of ``window``, the third what `put` takes.
     """
 
     __slots__ = ("_client", "_rest", "_seat", "_window")
@@ -935,7 +999,10 @@ class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Drain.
 
@@ -965,7 +1032,8 @@ class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
         """Hand in an item, as soon as there is room.
 
         Raises:
-            LocalProtocolError: the conversation takes no such item, or takes no more; nothing was sent.
+            LocalProtocolError: the conversation takes no such item, or takes no more; nothing was
+                sent.
         """
         client = self._client
         gate = client._gate

@@ -1,6 +1,8 @@
-"""The type parameters of feeds and sinks. Type checkers know their defaults (PEP 696), so ``Feed[Message]`` is enough to write.
+"""The type parameters of feeds and sinks. Type checkers know their defaults (PEP 696), so
+``Feed[Message]`` is enough to write.
 
-Python has such defaults from 3.13 on. Below that, `written` lets a class be written with fewer parameters than it has.
+Python has such defaults from 3.13 on. Below that, `written` lets a class be written with fewer
+parameters than it has.
 """
 
 from __future__ import annotations

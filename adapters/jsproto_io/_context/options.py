@@ -1,7 +1,8 @@
-"""What a nats context says, as arguments of `connect`: where, as whom, with which certificates, and whose JetStream.
+"""What a nats context says, as arguments of `connect`: where, as whom, with which certificates, and
+whose JetStream.
 
-Everything is read as the CLI reads it, and what cannot be done from here is refused: to connect in spite of it would be to connect
-in another way than the context says.
+Everything is read as the CLI reads it, and what cannot be done from here is refused: to connect in
+spite of it would be to connect in another way than the context says.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def arguments_of(settings: NatsContext, environ: Mapping[str, str]) -> ContextOp
         LocalProtocolError: see `jsproto_io.contexts.Context.options`.
     """
     if settings.windows_cert_store is not None:
-        raise InvalidContext("expected a context without windows_cert_store, which is not supported here")
+        raise InvalidContext(
+            "expected a context without windows_cert_store, which is not supported here"
+        )
     settings = _looked_up(settings, environ)
     options: ContextOptions = {"servers": settings.servers}
     if settings.socks_proxy is not None:
@@ -80,7 +83,9 @@ def _looked_up(settings: NatsContext, environ: Mapping[str, str]) -> NatsContext
         return settings
     profile = profile_of(wanted[len(scheme_of(wanted)) :], environ)
     if creds == wanted and profile.path is None:
-        raise ContextUnavailable("expected that nsc knows creds for the user of a context, it names none")
+        raise ContextUnavailable(
+            "expected that nsc knows creds for the user of a context, it names none"
+        )
     if creds is None or creds == wanted:
         creds = profile.path
     return settings.edited(creds=creds, nsc=None, url=settings.url or profile.url)
@@ -94,7 +99,9 @@ def _with_credentials(
     source: Credentials | None = None
     auth = Auth(token=token)
     if settings.user is not None:
-        auth = evolve(auth, user=settings.user, password=_literal(settings.password, "password", environ))
+        auth = evolve(
+            auth, user=settings.user, password=_literal(settings.password, "password", environ)
+        )
     elif settings.creds is not None:
         plain = scheme_of(settings.creds) in {"", FILE}
         source = (

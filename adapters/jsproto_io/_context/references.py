@@ -1,7 +1,9 @@
-"""What the members of a nats context refer to: files, variables of the environment, text in place, and users of ``nsc``.
+"""What the members of a nats context refer to: files, variables of the environment, text in place,
+and users of ``nsc``.
 
-Theory. Where a secret is expected there may be one of five references instead (`SCHEMES`); everything else is the secret itself, or for creds
-and nkeys a path, in which ``~`` and ``$NAME`` are filled in. What is read is in no error.
+Theory. Where a secret is expected there may be one of five references instead (`SCHEMES`);
+everything else is the secret itself, or for creds and nkeys a path, in which ``~`` and ``$NAME``
+are filled in. What is read is in no error.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ def _filled(text: str, environ: Mapping[str, str]) -> str:
         name, _, behind = rest[1:].partition("}")
         whole = f"${{{name}}}"
     else:
-        length = next((at for at, char in enumerate(rest) if not (char.isalnum() or char == "_")), len(rest))
+        length = next(
+            (at for at, char in enumerate(rest) if not (char.isalnum() or char == "_")), len(rest)
+        )
         name, behind = rest[:length], rest[length:]
         whole = f"${name}"
     return before + environ.get(name, whole) + _filled(behind, environ)
@@ -98,7 +102,8 @@ def _of_file(text: str, what: str, environ: Mapping[str, str]) -> bytes:
         raise InvalidContext(
             f"expected a {what} of at most {MAX_CONTEXT} bytes in the file it names, got more"
         )
-    # Neither text nor cause of the error holds the path: it may be a secret that was pasted behind file://.
+    # Neither text nor cause of the error holds the path: it may be a secret that was pasted behind
+    # file://.
     raise ContextUnavailable(
         f"expected the {what} of a context in the file that it names, it cannot be read: {failure}"
     )
@@ -127,12 +132,16 @@ def _in_place(text: str, what: str, _environ: Mapping[str, str]) -> bytes:
 def _of_nsc(text: str, what: str, environ: Mapping[str, str]) -> bytes:
     creds = profile_of(text, environ).path
     if creds is None:
-        raise ContextUnavailable(f"expected that nsc knows creds for the {what} of a context, it names none")
+        raise ContextUnavailable(
+            f"expected that nsc knows creds for the {what} of a context, it names none"
+        )
     return _of_file(creds, what, environ)
 
 
 def _of_1password(_text: str, what: str, _environ: Mapping[str, str]) -> bytes:
-    raise ContextUnavailable(f"expected no op:// as {what} of a context: 1Password is not asked from here")
+    raise ContextUnavailable(
+        f"expected no op:// as {what} of a context: 1Password is not asked from here"
+    )
 
 
 _RESOLVERS: Final[Mapping[str, Callable[[str, str, Mapping[str, str]], bytes]]] = {
@@ -146,7 +155,8 @@ _RESOLVERS: Final[Mapping[str, Callable[[str, str, Mapping[str, str]], bytes]]] 
 
 
 def profile_of(user: str, environ: Mapping[str, str]) -> NscProfile:
-    """What ``nsc generate profile`` says of ``operator/account/user``, where nsc is installed. It blocks while nsc runs.
+    """What ``nsc generate profile`` says of ``operator/account/user``, where nsc is installed. It
+    blocks while nsc runs.
 
     Raises:
         ContextUnavailable: nsc is not installed, does not know the user, or does not end.
@@ -154,10 +164,14 @@ def profile_of(user: str, environ: Mapping[str, str]) -> NscProfile:
     """
     user = user.removeprefix(NSC)
     if not user or user.startswith("-") or "\0" in user:
-        raise InvalidContext("expected nsc://operator/account/user in a context, got something else")
+        raise InvalidContext(
+            "expected nsc://operator/account/user in a context, got something else"
+        )
     program = shutil.which("nsc", path=environ.get("PATH", os.defpath))
     if program is None:
-        raise ContextUnavailable(f"expected nsc, which a context asks for {user!r}, it is not installed")
+        raise ContextUnavailable(
+            f"expected nsc, which a context asks for {user!r}, it is not installed"
+        )
     try:
         done = subprocess.run(  # noqa: S603 - the program is nsc, no shell is involved
             [program, "generate", "profile", f"{NSC}{user}"],
@@ -172,5 +186,7 @@ def profile_of(user: str, environ: Mapping[str, str]) -> NscProfile:
     else:
         if done.returncode == 0:
             return NscProfile.parse(done.stdout)
-        failure = shorten(done.stderr.decode(errors="replace").strip(), _SHOWN)  # stdout may hold keys
+        failure = shorten(
+            done.stderr.decode(errors="replace").strip(), _SHOWN
+        )  # stdout may hold keys
     raise ContextUnavailable(f"expected that nsc knows {user!r}, it failed: {failure}")

@@ -1,8 +1,10 @@
-"""What stands between the byte stream and the connection: TLS, a WebSocket, the way through a proxy, or one over the other.
+"""What stands between the byte stream and the connection: TLS, a WebSocket, the way through a
+proxy, or one over the other.
 
-Theory. A layer is a filter between bytes and bytes, the same for every adapter. It takes what came and gives what that says, takes what
-is to be said and gives what must be written. What it has to write of its own accord is ``outgoing``. Nothing here waits, and there is
-no socket in it, so a handshake is bounded by the deadline of the attempt like everything else.
+Theory. A layer is a filter between bytes and bytes, the same for every adapter. It takes what came
+and gives what that says, takes what is to be said and gives what must be written. What it has to
+write of its own accord is ``outgoing``. Nothing here waits, and there is no socket in it, so a
+handshake is bounded by the deadline of the attempt like everything else.
 
 `StackedFilter` puts one layer over another and is a layer itself, so a client knows one at most.
 """
@@ -118,5 +120,7 @@ class StackedFilter:
         return (self._lower.sent(words) if words else b"") + self._lower.close_frame()
 
     def cut(self) -> Exception | None:
-        """As the lower sees it, which is the first to feel it; or the upper, if that is nothing to the lower."""
+        """As the lower sees it, which is the first to feel it; or the upper, if that is nothing to
+        the lower.
+        """
         return self._lower.cut() or self._upper.cut()

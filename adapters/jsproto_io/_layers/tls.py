@@ -1,8 +1,10 @@
 """TLS as a filter between bytes and bytes, the same for every adapter.
 
-Theory. `Filter` is a layer (see `jsproto_io._layers.stack`) over `ssl.MemoryBIO`: nothing here waits, and there is no socket in it.
+Theory. `Filter` is a layer (see `jsproto_io._layers.stack`) over `ssl.MemoryBIO`: nothing here
+waits, and there is no socket in it.
 
-Certificates are verified and must show the name of the server. Whoever wants less makes an `ssl.SSLContext` of his own.
+Certificates are verified and must show the name of the server. Whoever wants less makes an
+`ssl.SSLContext` of his own.
 """
 
 from __future__ import annotations
@@ -18,14 +20,16 @@ from jsproto.core.connection.server_pool import Server
 from jsproto.errors import InvalidConfig, LocalProtocolError, TlsFailed
 from jsproto.wire.secret import RedactedSecret, file_name, secret_text
 
-#: Bytes decrypted at once: those of the largest record (RFC 8446, 5.1). A read gives no more, and first makes room for all that it may give.
+#: Bytes decrypted at once: those of the largest record (RFC 8446, 5.1). A read gives no more, and
+#: first makes room for all that it may give.
 _CHUNK: Final = 16_384
 
 
 @final
 @frozen(kw_only=True)
 class TlsFiles(RedactedSecret):
-    """Certificates in files of PEM. They are read again at each handshake, so they can be renewed in place.
+    """Certificates in files of PEM. They are read again at each handshake, so they can be renewed
+    in place.
 
     Attributes:
         ca: whom to trust; the system's own if not given.
@@ -58,7 +62,9 @@ class TlsFiles(RedactedSecret):
             if self.certificate is not None:
                 context.load_cert_chain(self.certificate, self.key, self.password or "")
         except (OSError, ValueError) as error:
-            files = [str(each) for each in (self.ca, self.certificate, self.key) if each is not None]
+            files = [
+                str(each) for each in (self.ca, self.certificate, self.key) if each is not None
+            ]
             raise InvalidConfig(
                 f"expected files with certificates and keys, {files} are not: {type(error).__name__}"
             ) from None
@@ -72,7 +78,7 @@ class Filter:
     Attributes:
         stands: the handshake is over and the server is who it should be.
         ended: the server has said that nothing follows.
-        parting: what is wrong with that: nothing.
+        close_reason: what was wrong with the end of TLS, if anything.
     """
 
     __slots__ = ("_in", "_object", "_out", "_server", "close_reason", "ended", "stands")
@@ -90,7 +96,8 @@ class Filter:
         """What the bytes of the stream say, perhaps nothing yet.
 
         Raises:
-            TlsFailed: the handshake fails, or the stream is damaged. What is `outgoing` tells the server.
+            TlsFailed: the handshake fails, or the stream is damaged. What is `outgoing` tells the
+                server.
         """
         self._in.write(data)
         said: list[bytes] = []
@@ -110,7 +117,9 @@ class Filter:
                 f"expected a certificate that proves {self._server}, its is refused: {error.verify_message}"
             ) from None
         except (ssl.SSLError, ssl.CertificateError) as error:
-            raise TlsFailed(f"expected TLS with {self._server}, got {error.reason or error}") from None
+            raise TlsFailed(
+                f"expected TLS with {self._server}, got {error.reason or error}"
+            ) from None
         return b"".join(said)
 
     def sent(self, data: bytes) -> bytes:

@@ -1,18 +1,25 @@
-"""A WebSocket as a filter between bytes and bytes, over the sans-I/O layer of the library ``websockets``.
+"""A WebSocket as a filter between bytes and bytes, over the sans-I/O layer of the library
+``websockets``.
 
-Theory. The library judges the handshake and the order of frames, masks what goes out, and answers a close; here it is decided what that
-means for NATS. What is said goes out as binary messages, one for each write. What comes is one stream of bytes, however it is cut into
-messages and fragments. No compression and no subprotocol are offered, so none may be answered.
+Theory. The library judges the handshake and the order of frames, masks what goes out, and answers a
+close; here it is decided what that means for NATS. What is said goes out as binary messages, one
+for each write. What comes is one stream of bytes, however it is cut into messages and fragments. No
+compression and no subprotocol are offered, so none may be answered.
 
-A server may write all that waits for a client as one frame of many megabytes. The library would gather such a frame before it gives any of
-it. So the payload of a frame passes by the library: it is handed on as it comes, and the library is shown the frame without it. Never
-more than a header, or one frame of control (at most 125 bytes), is held here. A frame that announces too much is refused at its header.
+A server may write all that waits for a client as one frame of many megabytes. The library would
+gather such a frame before it gives any of it. So the payload of a frame passes by the library: it
+is handed on as it comes, and the library is shown the frame without it. Never more than a header,
+or one frame of control (at most 125 bytes), is held here. A frame that announces too much is
+refused at its header.
 
-Of several pings only the last is answered, as RFC 6455 (5.5.3) allows: a peer that sends many and reads nothing piles up no answers.
+Of several pings only the last is answered, as RFC 6455 (5.5.3) allows: a peer that sends many and
+reads nothing piles up no answers.
 
-A fault of the peer is an end with a reason: what came before it, in the same bytes or not, is still given.
+A fault of the peer is an end with a reason: what came before it, in the same bytes or not, is still
+given.
 
-The library would log the text of frames, and so of CONNECT, where logging is set to DEBUG. It is given a logger that is silent.
+The library would log the text of frames, and so of CONNECT, where logging is set to DEBUG. It is
+given a logger that is silent.
 """
 
 from __future__ import annotations
@@ -49,7 +56,7 @@ class Filter:
     Attributes:
         stands: the server has agreed to speak it.
         ended: it has closed it, or broken its rules.
-        parting: why.
+        close_reason: why the peer ended the WebSocket.
     """
 
     __slots__ = (
@@ -89,7 +96,9 @@ class Filter:
     # ------------------------------------------------------------------ what comes
 
     def received(self, data: bytes) -> bytes:
-        """What the bytes of the stream say, perhaps nothing yet. Once it has ended they say nothing."""
+        """What the bytes of the stream say, perhaps nothing yet. Once it has ended they say
+        nothing.
+        """
         if not self.stands:
             if self.ended or not self._answered(data):
                 return b""
@@ -117,7 +126,9 @@ class Filter:
         return data
 
     def _begun(self, data: bytes, pos: int) -> int:
-        """Read on in the header of a frame, and judge it when it is whole; the position behind what was read."""
+        """Read on in the header of a frame, and judge it when it is whole; the position behind what
+        was read.
+        """
         head = self._head
         while (missing := _length(head) - len(head)) and pos < len(data):
             head += data[pos : pos + missing]
@@ -131,7 +142,9 @@ class Filter:
         if second & 0x80:
             self._shown(bytes((first, second)))  # the library says what is wrong with it
         elif control and length > _CONTROL:
-            self._refuse(CloseCode.PROTOCOL_ERROR, "the frames of a WebSocket", "control frame too long")
+            self._refuse(
+                CloseCode.PROTOCOL_ERROR, "the frames of a WebSocket", "control frame too long"
+            )
         elif control:
             self._left = length
             self._controlled(first, bytearray(), b"")
@@ -159,7 +172,9 @@ class Filter:
             self._shown(bytes((first, len(payload))) + payload)
 
     def _shown(self, data: bytes) -> None:
-        """Show the library a piece of the handshake, a frame of control, or a frame without its payload."""
+        """Show the library a piece of the handshake, a frame of control, or a frame without its
+        payload.
+        """
         protocol = self._protocol
         protocol.receive_data(data)
         for event in protocol.events_received():
@@ -169,12 +184,16 @@ class Filter:
                 self.stands = protocol.handshake_exc is None
         fault = protocol.handshake_exc
         if fault is not None:
-            self._fail("a WebSocket", fault.__cause__ if isinstance(fault, InvalidMessage) else fault)
+            self._fail(
+                "a WebSocket", fault.__cause__ if isinstance(fault, InvalidMessage) else fault
+            )
         elif protocol.parser_exc is not None:
             self._fail("the frames of a WebSocket", protocol.parser_exc)
 
     def _answered(self, data: bytes) -> bool:
-        """Whether the answer may be a WebSocket's. One that is none is an error page, which may never end."""
+        """Whether the answer may be a WebSocket's. One that is none is an error page, which may
+        never end.
+        """
         if self._answer is None:
             return True
         line, found, _ = (self._answer + data[:_LINE]).partition(b"\n")
@@ -217,7 +236,9 @@ class Filter:
         """What it means that the stream ends here."""
         if self.stands:
             return ConnectionResetError("the WebSocket was cut off without a close frame")
-        return WebSocketFailed(f"expected a WebSocket from {self._server}, the stream ended in mid-handshake")
+        return WebSocketFailed(
+            f"expected a WebSocket from {self._server}, the stream ended in mid-handshake"
+        )
 
     # ------------------------------------------------------------------ what goes
 

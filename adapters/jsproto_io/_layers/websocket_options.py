@@ -1,7 +1,9 @@
-"""What is known of WebSockets before there is one: the options, and whether there is anything here that speaks it.
+"""What is known of WebSockets before there is one: the options, and whether there is anything here
+that speaks it.
 
-The layer itself stands in `jsproto_io._layers.websocket`, over the library ``websockets``, which the extra ``ws`` brings. It is loaded when a client
-is made for a server with the scheme ``ws://`` or ``wss://``: nobody else needs it, and nobody else pays for it.
+The layer itself stands in `jsproto_io._layers.websocket`, over the library ``websockets``, which
+the extra ``ws`` brings. It is loaded when a client is made for a server with the scheme ``ws://``
+or ``wss://``: nobody else needs it, and nobody else pays for it.
 """
 
 from __future__ import annotations
@@ -58,10 +60,12 @@ class WebSocket(RedactedSecret):
     """How to ask for a WebSocket, where a proxy in front of the server wants more than its address.
 
     Attributes:
-        path: what is asked for, with its query, whatever the URL of a server says; ``None`` asks for what the URL says.
+        path: what is asked for, with its query, whatever the URL of a server says; ``None`` asks
+            for what the URL says.
         headers: more headers for the request: a mapping or pairs; they are no part of the ``repr``.
-        max_frame: most bytes that one frame of the server may announce. A server writes all that waits for a client as one frame: more is
-            needed only where its ``max_pending`` was raised.
+        max_frame: most bytes that one frame of the server may announce. A server writes all that
+            waits for a client as one frame: more is needed only where its ``max_pending`` was
+            raised.
     """
 
     path: str | None = field(default=None, converter=secret_query, validator=url_path)

@@ -1,4 +1,6 @@
-"""The other end of a WebSocket: the layer of a server, for the model server of the contract and for tests of the client's layer."""
+"""The other end of a WebSocket: the layer of a server, for the model server of the contract and for
+tests of the client's layer.
+"""
 
 from __future__ import annotations
 

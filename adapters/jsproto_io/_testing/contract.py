@@ -1,7 +1,9 @@
-"""What every adapter must do, one check for each promise: the contract that `jsproto_io.testing.check_driver` judges by.
+"""What every adapter must do, one check for each promise: the contract that
+`jsproto_io.testing.check_driver` judges by.
 
-A check is a coroutine function over a `Harness`. It is written once, in the words that all adapters share; for an adapter without
-``await`` the rig answers at once, so its coroutine never waits. Its name is the promise.
+A check is a coroutine function over a `Harness`. It is written once, in the words that all adapters
+share; for an adapter without ``await`` the rig answers at once, so its coroutine never waits. Its
+name is the promise.
 """
 
 from __future__ import annotations
@@ -96,9 +98,13 @@ async def what_is_closed_says_so_and_does_not_wait(rig: Harness) -> None:
             await nc.close()
             holds(nc.closed, "nc.closed")
             error = await failure_of(nc.run(Flush(5.0)))
-            holds(isinstance(error, ConversationClosed), f"expected ConversationClosed, got {error!r}")
+            holds(
+                isinstance(error, ConversationClosed), f"expected ConversationClosed, got {error!r}"
+            )
             error = await failure_of(nc.publish("a", b""))
-            holds(isinstance(error, ConversationClosed), f"expected ConversationClosed, got {error!r}")
+            holds(
+                isinstance(error, ConversationClosed), f"expected ConversationClosed, got {error!r}"
+            )
             error = await failure_of(feed.__anext__())
             holds(isinstance(error, (JsprotoError, StopAsyncIteration)), f"got {error!r}")
     error = await failure_of(enter(client))
@@ -159,7 +165,11 @@ async def many_results_come_each_once_and_in_order(rig: Harness) -> None:
         rig.hosted.publish((f"a.{at}", b"%d" % at) for at in range(2000))
         got = [await feed.__anext__() for _ in range(2000)]
         equal([msg.payload for msg in got], [b"%d" % at for at in range(2000)])
-    await hears(rig, lambda heard: heard.count(b"SUB ") - heard.count(b"UNSUB ") <= 2, "interest is given up")
+    await hears(
+        rig,
+        lambda heard: heard.count(b"SUB ") - heard.count(b"UNSUB ") <= 2,
+        "interest is given up",
+    )
 
 
 async def several_readers_get_what_is_theirs(rig: Harness) -> None:
@@ -197,7 +207,9 @@ async def many_inputs_are_sent_each_once_and_have_their_results_in_order(rig: Ha
                 await window.put(("s.a", b"%d" % at))
             await window.drain()
             results = [result async for result in window.results()]
-        equal([(result.number, result.ack.seq) for result in results], [(n, n) for n in range(1, 501)])
+        equal(
+            [(result.number, result.ack.seq) for result in results], [(n, n) for n in range(1, 501)]
+        )
     equal(rig.hosted.stored(), 500)
 
 
@@ -229,7 +241,9 @@ async def a_second_reader_of_one_feed_is_told_so(rig: Harness) -> None:
             await nc.publish("a", b"go")
 
         await rig.together(first, second)
-        holds(isinstance(errors[0], BusyConversation), f"expected BusyConversation, got {errors[0]!r}")
+        holds(
+            isinstance(errors[0], BusyConversation), f"expected BusyConversation, got {errors[0]!r}"
+        )
 
 
 # ------------------------------------------------------------------------------------------------ bytes and pressure
@@ -240,7 +254,10 @@ async def bytes_may_come_one_by_one(rig: Harness) -> None:
         async with rig.connect(slow.url) as nc, nc.stream(Subscription("a")) as feed:
             for at in range(20):
                 await nc.publish("a", b"%d" % at)
-            equal([(await feed.__anext__()).payload for _ in range(20)], [b"%d" % at for at in range(20)])
+            equal(
+                [(await feed.__anext__()).payload for _ in range(20)],
+                [b"%d" % at for at in range(20)],
+            )
 
 
 async def publishing_waits_while_the_peer_does_not_read(rig: Harness) -> None:
@@ -252,7 +269,10 @@ async def publishing_waits_while_the_peer_does_not_read(rig: Harness) -> None:
             await nc.publish("a", b"x" * size)
         took = monotonic() - begun
         await nc.run(Flush(30.0))
-    holds(took > 0.2, f"{size * count} bytes were taken in {took} s from a peer that did not read for 0.3 s")
+    holds(
+        took > 0.2,
+        f"{size * count} bytes were taken in {took} s from a peer that did not read for 0.3 s",
+    )
     await hears(rig, lambda heard: heard.count(b"PUB a ") == count, "and nothing is lost")
 
 
@@ -327,7 +347,9 @@ async def credentials_are_asked_for_at_each_handshake(rig: Harness) -> None:
         await until_told(events, Disconnected)
         await until_told(events, Connected)
     equal(asked, [rig.hosted.url] * 2)
-    await hears(rig, lambda heard: b"secret1" in heard and b"secret2" in heard, "both answers are said")
+    await hears(
+        rig, lambda heard: b"secret1" in heard and b"secret2" in heard, "both answers are said"
+    )
 
 
 async def credentials_that_cannot_be_had_are_an_error_that_shows_no_secret(rig: Harness) -> None:

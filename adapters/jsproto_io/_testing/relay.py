@@ -1,9 +1,11 @@
-"""A real nats-server behind a relay: the other peer that the contract of adapters is checked against.
+"""A real nats-server behind a relay: the other peer that the contract of adapters is checked
+against.
 
-Theory. The relay carries bytes both ways between a socket of its own and the server, in a thread of its own, and has the faults of a
-network: lines are cut without a word, nobody reads or writes for a while, bytes come one by one. Over TLS, or through a WebSocket, it does
-not understand what it carries, so it cannot tell what clients have said (``hears``). What the checks want to know, or to have done from
-the side, goes to the server itself, by the blocking client.
+Theory. The relay carries bytes both ways between a socket of its own and the server, in a thread of
+its own, and has the faults of a network: lines are cut without a word, nobody reads or writes for a
+while, bytes come one by one. Over TLS, or through a WebSocket, it does not understand what it
+carries, so it cannot tell what clients have said (``hears``). What the checks want to know, or to
+have done from the side, goes to the server itself, by the blocking client.
 """
 
 from __future__ import annotations
@@ -80,12 +82,14 @@ class ServerRelay:
     """A context manager: the relay lives as long as its body, and the server longer.
 
     Args:
-        server: URL of a running server with JetStream, which nobody else uses; its stream ``S`` is deleted.
+        server: URL of a running server with JetStream, which nobody else uses; its stream ``S`` is
+            deleted.
         options: what a client needs to connect to it: certificates, credentials.
         piece: most bytes of one segment.
 
     Attributes:
-        url: where clients find the relay, with the scheme of the server. Certificates must show 127.0.0.1.
+        url: where clients find the relay, with the scheme of the server. Certificates must show
+            127.0.0.1.
         options: those that were given.
         accepted: how many connections there were.
         heard: everything that all clients have said, if it ``hears``.
@@ -124,7 +128,10 @@ class ServerRelay:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._side.close()
         self._open = False
@@ -205,7 +212,10 @@ class ServerRelay:
             selector.register(self._ear, selectors.EVENT_READ)
             with self._lock:
                 for there, back in self._lines:
-                    for stream, reads, writes in ((there.source, there, back), (back.source, back, there)):
+                    for stream, reads, writes in (
+                        (there.source, there, back),
+                        (back.source, back, there),
+                    ):
                         wish = (selectors.EVENT_READ if reads.wants else 0) | (
                             selectors.EVENT_WRITE if writes.held else 0
                         )

@@ -1,7 +1,9 @@
-"""One byte stream of the client on asyncio, from dialling to its end: a protocol that its transport calls.
+"""One byte stream of the client on asyncio, from dialling to its end: a protocol that its transport
+calls.
 
-Theory. What comes is handed to the connection in the transport's own call, and pumped there; what is written goes to the transport. Once nobody wants
-the stream any more, what was written has ``close_timeout`` to leave.
+Theory. What comes is handed to the connection in the transport's own call, and pumped there; what
+is written goes to the transport. Once nobody wants the stream any more, what was written has
+``close_timeout`` to leave.
 """
 
 # ruff: noqa: SLF001 - client and link are one thing in two classes
@@ -169,7 +171,8 @@ async def winner_of(
 ) -> socket.socket:
     """A stream to whichever address stands first; each is tried in a task that ``spawn`` starts.
 
-    A task that is cancelled before its first step never runs. So its stream is closed when the task is done, and not by the task.
+    A task that is cancelled before its first step never runs. So its stream is closed when the task
+    is done, and not by the task.
 
     Raises:
         OSError: none could be connected.
@@ -202,7 +205,9 @@ async def winner_of(
     raise race.why
 
 
-async def _tried(race: HappyEyeballs, stream: socket.socket, place: Any, won: list[socket.socket]) -> None:
+async def _tried(
+    race: HappyEyeballs, stream: socket.socket, place: Any, won: list[socket.socket]
+) -> None:
     """See one address to its end, which may be that another has won."""
     try:
         await asyncio.get_running_loop().sock_connect(stream, place)
@@ -213,6 +218,8 @@ async def _tried(race: HappyEyeballs, stream: socket.socket, place: Any, won: li
             won.append(stream)
 
 
-def _close_unless_won(stream: socket.socket, won: list[socket.socket], _: asyncio.Task[None]) -> None:
+def _close_unless_won(
+    stream: socket.socket, won: list[socket.socket], _: asyncio.Task[None]
+) -> None:
     if stream not in won:
         stream.close()

@@ -43,7 +43,11 @@ class Scope(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
     ) -> bool | None: ...
 
     def cancel(self) -> None:
@@ -68,7 +72,8 @@ class AsyncBackend:
         here: what identifies the event loop that runs here; raises RuntimeError if none does.
         readable: wait until a socket has something to read; ``writable`` until it takes something.
         places: the resolver; keyword ``type``.
-        aside: call something that waits for a disk, in a thread; it is waited for to its end, also when cancelled.
+        aside: call something that waits for a disk, in a thread; it is waited for to its end, also
+            when cancelled.
     """
 
     event: Callable[[], Event]

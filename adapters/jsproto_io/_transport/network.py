@@ -1,10 +1,14 @@
-"""The network of a client that shall not use the machine's own: how code that connects is tested without a server.
+"""The network of a client that shall not use the machine's own: how code that connects is tested
+without a server.
 
-Theory. Whoever tests sets `NETWORK` around the code under test, and that code stays as it is: its clients find the network when they are
-entered (`network_here`). A context variable does not reach other threads, other contexts or new processes. So whoever sets it also calls
-`activate`: while a network is active, a client that does not find it is refused, and no client opens a real socket. A child process
-learns of it by the environment variable `MARK`. Of a network an adapter needs what it would have of the machine: a `Plugged` for the one that blocks, a `Linked` for those with
-nurseries, and the time that goes with them. On asyncio the event loop is clock and network both; such a loop has the attribute ``network``.
+Theory. Whoever tests sets `NETWORK` around the code under test, and that code stays as it is: its
+clients find the network when they are entered (`network_here`). A context variable does not reach
+other threads, other contexts or new processes. So whoever sets it also calls `activate`: while a
+network is active, a client that does not find it is refused, and no client opens a real socket. A
+child process learns of it by the environment variable `MARK`. Of a network an adapter needs what it
+would have of the machine: a `Plugged` for the one that blocks, a `Linked` for those with nurseries,
+and the time that goes with them. On asyncio the event loop is clock and network both; such a loop
+has the attribute ``network``.
 """
 
 from __future__ import annotations
@@ -22,7 +26,9 @@ from jsproto_io._transport.selector_socket import ConnectionGone, Happened
 
 
 class Plugged(Protocol):
-    """One byte stream after another, for whoever blocks; see `jsproto_io._transport.selector_socket.SelectorTransport`."""
+    """One byte stream after another, for whoever blocks; see
+    `jsproto_io._transport.selector_socket.SelectorTransport`.
+    """
 
     asleep: bool
     broken: OSError | None
@@ -97,7 +103,8 @@ class Network(Protocol):
 #: What clients that are entered here use; ``None``: the network of the machine.
 NETWORK: Final[ContextVar[Network | None]] = ContextVar("NETWORK", default=None)
 
-#: The environment variable that tells child processes of an active network; its value is the process id of the parent.
+#: The environment variable that tells child processes of an active network; its value is the
+#: process id of the parent.
 MARK: Final = "JSPROTO_MODEL_SERVER"
 #: Every network that is active in this process, once for each time it was activated.
 _ACTIVE: Final[list[Network]] = []
@@ -120,7 +127,8 @@ def network_here() -> Network | None:
     """The network of a client that is entered here; ``None`` for the machine's own.
 
     Raises:
-        LocalProtocolError: a network is active, and this is not the process, the thread or the task that it can serve.
+        LocalProtocolError: a network is active, and this is not the process, the thread or the task
+            that it can serve.
     """
     network = _of_the_loop() or NETWORK.get()
     if network is None or network not in _ACTIVE:

@@ -1,8 +1,11 @@
-"""One byte stream of a structured client, from dialling to its end, in one task that owns its socket.
+"""One byte stream of a structured client, from dialling to its end, in one task that owns its
+socket.
 
-Theory. The task dials, reads, and closes the socket itself when its scope is cancelled: so nobody closes a socket that
-somebody waits for. While several addresses are tried, each has a task of its own until one of them stands. Writing goes to the kernel at once, in whatever task writes; only what the kernel does not take is left to
-a second task. Once nobody wants the stream any more, reading ends, and what was written has ``close_timeout`` to leave.
+Theory. The task dials, reads, and closes the socket itself when its scope is cancelled: so nobody
+closes a socket that somebody waits for. While several addresses are tried, each has a task of its
+own until one of them stands. Writing goes to the kernel at once, in whatever task writes; only what
+the kernel does not take is left to a second task. Once nobody wants the stream any more, reading
+ends, and what was written has ``close_timeout`` to leave.
 """
 
 # ruff: noqa: SLF001 - client and stream are one thing in two classes
@@ -118,7 +121,12 @@ class Stream:
         raise race.why
 
     async def _tried(
-        self, race: HappyEyeballs, stream: socket.socket, won: list[socket.socket], failed: Event, over: Scope
+        self,
+        race: HappyEyeballs,
+        stream: socket.socket,
+        won: list[socket.socket],
+        failed: Event,
+        over: Scope,
     ) -> None:
         """See one address to its end, which may be that another has won."""
         try:
@@ -132,7 +140,9 @@ class Stream:
         failed.set()
 
     async def _read(self) -> None:
-        """Read as long as somebody wants it. What is still to be written then keeps the nursery open, for a while."""
+        """Read as long as somebody wants it. What is still to be written then keeps the nursery
+        open, for a while.
+        """
         stream = self._stream
         readable = self._ways.readable
         client = self.client

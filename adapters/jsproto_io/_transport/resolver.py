@@ -1,8 +1,10 @@
 """A name that is looked up in a thread, for whoever blocks and has a deadline all the same.
 
-Theory. A resolver asks servers, has its own patience, and can't be told to stop. So an address that is written out is found at once, and a name
-is looked up by a thread that nobody has to wait for: its end can be selected for, and who gives the name up leaves it to itself. A thread that has found
-something is over when that is taken; one that is left alone ends when its resolver does, and holds up nobody who leaves.
+Theory. A resolver asks servers, has its own patience, and can't be told to stop. So an address that
+is written out is found at once, and a name is looked up by a thread that nobody has to wait for:
+its end can be selected for, and who gives the name up leaves it to itself. A thread that has found
+something is over when that is taken; one that is left alone ends when its resolver does, and holds
+up nobody who leaves.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ def looked_up(host: str, port: int, patience: float) -> Sequence[AddrInfo]:
 
 @final
 class Lookup:
-    """One name that is being looked up. It can be selected for, and is readable when something is found."""
+    """One name that is being looked up. It can be selected for, and is readable when something is
+    found.
+    """
 
     __slots__ = ("_ours", "_result", "_theirs", "_thread")
 
@@ -82,7 +86,9 @@ class Lookup:
         return self._result
 
     def leave(self) -> None:
-        """Nobody waits for it any more. In the child of a fork, where there is no such thread, its descriptor is closed too."""
+        """Nobody waits for it any more. In the child of a fork, where there is no such thread, its
+        descriptor is closed too.
+        """
         self._ours.close()
         if not self._thread.is_alive():
             self._theirs.close()

@@ -1,16 +1,21 @@
-"""One TCP stream after another that never block, under a selector of its own: the transport of the blocking adapter.
+"""One TCP stream after another that never block, under a selector of its own: the transport of the
+blocking adapter.
 
-Theory. Only `wait` sleeps. It gives one thing that happened: the stream is open (`OPENED`), bytes came, or it is `ConnectionGone`; or
-``None``, for nothing but time. Bytes that the kernel does not take are kept in ``unsent`` and follow as it makes room.
+Theory. Only `wait` sleeps. It gives one thing that happened: the stream is open (`OPENED`), bytes
+came, or it is `ConnectionGone`; or ``None``, for nothing but time. Bytes that the kernel does not
+take are kept in ``unsent`` and follow as it makes room.
 
-Dialling looks up a name in a thread (`Lookup`), and then lets its addresses `HappyEyeballs`. A race wants to be woken from time to time (``due``), so whoever
-sleeps sleeps no longer than that. Nothing here has a time limit of its own: whoever dialled hangs up when it takes too long.
+Dialling looks up a name in a thread (`Lookup`), and then lets its addresses `HappyEyeballs`. A race
+wants to be woken from time to time (``due``), so whoever sleeps sleeps no longer than that. Nothing
+here has a time limit of its own: whoever dialled hangs up when it takes too long.
 
-What is written with more to follow (``more``) lies in the kernel and may wait there for company; it goes with whatever is written next without, when
-`wait` begins to sleep, or when the kernel has had it for a fifth of a second, whatever its owner does meanwhile. Where a kernel knows nothing of the kind
-it goes at once.
+What is written with more to follow (``more``) lies in the kernel and may wait there for company; it
+goes with whatever is written next without, when `wait` begins to sleep, or when the kernel has had
+it for a fifth of a second, whatever its owner does meanwhile. Where a kernel knows nothing of the
+kind it goes at once.
 
-A stream that refuses what is written is ``broken``. What it refused and what follows stays in ``unsent``; what came before is still read.
+A stream that refuses what is written is ``broken``. What it refused and what follows stays in
+``unsent``; what came before is still read.
 """
 
 from __future__ import annotations
@@ -29,7 +34,8 @@ from jsproto_io._transport.backend import AddrInfo
 from jsproto_io._transport.happy_eyeballs import HappyEyeballs
 from jsproto_io._transport.resolver import Lookup, written_out
 
-#: Bytes read at once. From 128 KiB on the C library maps memory anew for each read, which costs more than the read.
+#: Bytes read at once. From 128 KiB on the C library maps memory anew for each read, which costs
+#: more than the read.
 CHUNK: Final = 122_880
 #: What tells a kernel that more will follow; 0 where it cannot be told.
 MORE: Final[int] = getattr(socket, "MSG_MORE", 0)
@@ -64,7 +70,8 @@ class SelectorTransport:
     Attributes:
         asleep: nothing is half done: the last `wait` sleeps, or an exception has woken it.
         broken: why the stream takes nothing more; ``None`` while it does.
-        due: when `wait` is to be called though nothing has come, by the monotonic clock; ``None`` for no such time.
+        due: when `wait` is to be called though nothing has come, by the monotonic clock; ``None``
+            for no such time.
         unsent: what the kernel has not taken yet.
     """
 
@@ -99,7 +106,8 @@ class SelectorTransport:
         return f"<SelectorTransport {'without' if self._stream is None else 'with'} a stream, {len(self.unsent)} bytes unsent>"
 
     def fileno(self) -> int:
-        """A descriptor that is readable when `wait` has something to give, for a selector of one's own.
+        """A descriptor that is readable when `wait` has something to give, for a selector of one's
+        own.
 
         Raises:
             LocalProtocolError: the system's selector has none, as on Windows.
@@ -114,7 +122,9 @@ class SelectorTransport:
     def dial(
         self, host: str, port: int, *, randomize: bool = False, within: float = math.inf
     ) -> ConnectionGone | None:
-        """Begin to open a stream; `wait` says what came of it, unless it is clear at once. ``randomize`` and ``within``: see `HappyEyeballs`."""
+        """Begin to open a stream; `wait` says what came of it, unless it is clear at once.
+        ``randomize`` and ``within``: see `HappyEyeballs`.
+        """
         self._asked = host, randomize, within
         try:
             places = written_out(host, port)
@@ -196,7 +206,9 @@ class SelectorTransport:
             self._stream = None
 
     def pull(self) -> None:
-        """Close all descriptors and touch nothing that a fork may share: no word on the wire, no change to the selector."""
+        """Close all descriptors and touch nothing that a fork may share: no word on the wire, no
+        change to the selector.
+        """
         if self._lookup is not None:
             self._lookup.leave()
             self._lookup = None
@@ -215,8 +227,12 @@ class SelectorTransport:
         self._race = HappyEyeballs(host, places, randomize=randomize, within=within)
         return self._next(self._race)
 
-    def _nearer(self, ready: list[tuple[selectors.SelectorKey, int]]) -> Happened | ConnectionGone | None:
-        """What became of the dialling: addresses were found, a stream stands, one has failed, or another is to be begun."""
+    def _nearer(
+        self, ready: list[tuple[selectors.SelectorKey, int]]
+    ) -> Happened | ConnectionGone | None:
+        """What became of the dialling: addresses were found, a stream stands, one has failed, or
+        another is to be begun.
+        """
         if self._lookup is not None and ready:
             return self._found(self._lookup)
         race = self._race

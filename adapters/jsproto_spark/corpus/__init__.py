@@ -1,4 +1,5 @@
-"""Traces by the thousand: a corpus as Parquet, judged on Spark by the code that judges one file on a laptop.
+"""Traces by the thousand: a corpus as Parquet, judged on Spark by the code that judges one file on
+a laptop.
 
     from jsproto_spark.corpus import judge, load
 
@@ -6,8 +7,9 @@
     judged = judge(corpus)
     judged.violations.groupBy("rule").count().show()
 
-`load` makes one row of each trace, `judge` the tables about them, `differing` compares what two versions of the core decide,
-`jsproto_spark.corpus.live` judges traces while they are being recorded.
+`load` makes one row of each trace, `judge` the tables about them, `differing` compares what two
+versions of the core decide, `jsproto_spark.corpus.live` judges traces while they are being
+recorded.
 """
 
 from jsproto_spark.corpus.tables import Judged, differing, judge, load

@@ -24,9 +24,18 @@ def _row(**columns: pa.DataType) -> pa.DataType:
 
 
 _VIOLATION: Final = _row(
-    rule=_TEXT, clause=_TEXT, severity=_TEXT, line=_COUNT, t_ns=_COUNT, conn=_TEXT, got=_TEXT, expected=_TEXT
+    rule=_TEXT,
+    clause=_TEXT,
+    severity=_TEXT,
+    line=_COUNT,
+    t_ns=_COUNT,
+    conn=_TEXT,
+    got=_TEXT,
+    expected=_TEXT,
 )
-_STATUS: Final = _row(code=_COUNT, description=_TEXT, client=_TEXT, version=_TEXT, hour=_COUNT, n=_COUNT)
+_STATUS: Final = _row(
+    code=_COUNT, description=_TEXT, client=_TEXT, version=_TEXT, hour=_COUNT, n=_COUNT
+)
 _PULLS: Final = _row(
     stream=_TEXT, consumer=_TEXT, pulls=_COUNT, requested=_COUNT, delivered=_COUNT, wasted=_COUNT, expired=_COUNT, drift=_COUNT,
     heartbeats_missed=_COUNT, recovery_ms=_NUMBER,
@@ -60,7 +69,9 @@ def judged_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def _judged(row: rows.Row) -> dict[str, Any]:
-    """What is in one trace. A trace that cannot be judged costs its own row and no other: the row says why."""
+    """What is in one trace. A trace that cannot be judged costs its own row and no other: the row
+    says why.
+    """
     try:
         found = judged(rows.records_of(row), row["client"] or "", row["client_version"] or "")
     except Exception as error:  # noqa: BLE001 - whatever a trace does to the judge, the other traces are judged

@@ -1,11 +1,13 @@
 """Another version of the core, asked in a process of its own.
 
-Theory. Two versions of one package do not live in one interpreter. So a task starts a second Python whose path begins with the other version,
-and speaks Arrow with it: batches of traces go to its standard input, batches of tables come from its standard output. Run as a program,
-this file is that second side.
+Theory. Two versions of one package do not live in one interpreter. So a task starts a second Python
+whose path begins with the other version, and speaks Arrow with it: batches of traces go to its
+standard input, batches of tables come from its standard output. Run as a program, this file is that
+second side.
 
-The end of a pipe looks the same whether the writer was done or has failed. So an end is believed only if everything else agrees: the writing
-thread has no error, the process ended with 0, and there is one row for each trace that was given.
+The end of a pipe looks the same whether the writer was done or has failed. So an end is believed
+only if everything else agrees: the writing thread has no error, the process ended with 0, and there
+is one row for each trace that was given.
 
     python -m jsproto_spark.corpus.elsewhere < traces.arrows > judged.arrows
 """
@@ -32,7 +34,8 @@ def judged_batches(traces: Iterable[pa.RecordBatch], core: str) -> Iterator[pa.R
     """What the version of ``jsproto`` below the folder ``core`` makes of traces.
 
     Raises:
-        RuntimeError: there is none, or it did not judge every trace; the message is the last line that it said.
+        RuntimeError: there is none, or it did not judge every trace; the message is the last line
+            that it said.
         Exception: what the traces raise while they are read.
     """
     if not (Path(core) / "jsproto" / "__init__.py").is_file():
@@ -110,8 +113,11 @@ class _Giving(Thread):
 
     def _give(self, traces: Iterator[pa.RecordBatch]) -> None:
         first = next(traces, None)
-        # Spark says of a column whether it can be NULL, and a filter changes that. So the first batch knows the schema.
-        with pa.ipc.new_stream(self._pipe, rows.SCHEMA if first is None else first.schema) as stream:
+        # Spark says of a column whether it can be NULL, and a filter changes that. So the first
+        # batch knows the schema.
+        with pa.ipc.new_stream(
+            self._pipe, rows.SCHEMA if first is None else first.schema
+        ) as stream:
             for batch in () if first is None else chain((first,), traces):
                 stream.write_batch(batch)
                 self.given += batch.num_rows

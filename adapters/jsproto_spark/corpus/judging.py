@@ -1,10 +1,13 @@
-"""What is to be known of one trace: violations, statuses, pulls, acks, and a fingerprint of what the core made of it.
+"""What is to be known of one trace: violations, statuses, pulls, acks, and a fingerprint of what
+the core made of it.
 
-Theory. The judge is `jsproto.trace.judge.lint.Lint`, the same as behind ``jsproto lint``, and it is asked once: while it reads, what the Observer tells is
-counted and folded into the fingerprint. So the result depends on the records alone, never on where or beside what they were judged.
+Theory. The judge is `jsproto.trace.judge.lint.Lint`, the same as behind ``jsproto lint``, and it is
+asked once: while it reads, what the Observer tells is counted and folded into the fingerprint. So
+the result depends on the records alone, never on where or beside what they were judged.
 
-The fingerprint is a digest over all facts in their order, each with the line in which it showed and what was decided about it. Two versions of
-the core that read, credit and judge a trace alike give the same one.
+The fingerprint is a digest over all facts in their order, each with the line in which it showed and
+what was decided about it. Two versions of the core that read, credit and judge a trace alike give
+the same one.
 """
 
 from __future__ import annotations
@@ -113,11 +116,14 @@ class Judging:
     def _ack_row(self) -> dict[str, Any]:
         took = sorted(self._latencies)
         quantiles = {
-            f"p{percent}_ms": took[min(len(took) - 1, len(took) * percent // 100)] * 1000 if took else None
+            f"p{percent}_ms": took[min(len(took) - 1, len(took) * percent // 100)] * 1000
+            if took
+            else None
             for percent in (50, 95, 99)
         }
         verbs = {
-            name: self._acks[name] for name in ("ack", "nak", "term", "in_progress", "next", "redelivered")
+            name: self._acks[name]
+            for name in ("ack", "nak", "term", "in_progress", "next", "redelivered")
         }
         return {**quantiles, **verbs}
 
@@ -194,7 +200,9 @@ def unjudged(why: str) -> dict[str, Any]:
     return {**Judging().result(), "violations": [told]}
 
 
-def judged(records: Iterable[tuple[int, Record]], client: str = "", version: str = "") -> dict[str, Any]:
+def judged(
+    records: Iterable[tuple[int, Record]], client: str = "", version: str = ""
+) -> dict[str, Any]:
     """The tables of a whole trace."""
     judging = Judging(client, version)
     for line, record in records:
@@ -208,7 +216,15 @@ def _plain(part: object) -> object:
         case SeenLink():
             return ("link", part.number, part.up, part.ready)
         case SeenSubscription():  # who reads there knows it in turn
-            return (part.sid, part.subject, part.queue, part.line, part.limit, part.got, part.active)
+            return (
+                part.sid,
+                part.subject,
+                part.queue,
+                part.line,
+                part.limit,
+                part.got,
+                part.active,
+            )
         case SeenPull():
             end = None if part.end is None else part.end.value
             return (
@@ -231,7 +247,8 @@ def _plain(part: object) -> object:
             return part
         case Mapping():
             return sorted(
-                (str(name), repr(_plain(value))) for name, value in cast("Mapping[str, object]", part).items()
+                (str(name), repr(_plain(value)))
+                for name, value in cast("Mapping[str, object]", part).items()
             )
         case _:
             names = [name for name in getattr(type(part), "__slots__", ()) if name[0] != "_"]

@@ -4,12 +4,14 @@
     findings = watch(pieces)
     findings.writeStream.format("console").start()
 
-Theory. Each subject is one trace in the format ``.trace``, published in pieces in their order: a piece may begin and end anywhere. What the judge
-of a trace knows is kept in Spark's state between two pieces (`jsproto.trace.judge.judge_state`), so a trace of any length costs what its judge
-remembers and no more, and a query that restarts goes on in the middle. One that cannot be read any more says so once, as the rule
-``trace-unreadable``, and is let be.
+Theory. Each subject is one trace in the format ``.trace``, published in pieces in their order: a
+piece may begin and end anywhere. What the judge of a trace knows is kept in Spark's state between
+two pieces (`jsproto.trace.judge.judge_state`), so a trace of any length costs what its judge
+remembers and no more, and a query that restarts goes on in the middle. One that cannot be read any
+more says so once, as the rule ``trace-unreadable``, and is let be.
 
-The state needs the store that knows columns: ``spark.sql.streaming.stateStore.providerClass`` set to `STORE`.
+The state needs the store that knows columns: ``spark.sql.streaming.stateStore.providerClass`` set
+to `STORE`.
 """
 
 from __future__ import annotations
@@ -74,14 +76,17 @@ class Memory:
         except (LocalProtocolError, ValueError, RecursionError) as error:
             found.append(violation(_unreadable(number, reader.at, error)))
             return Memory(judge=b"", line=number), found
-        return Memory(judge=kept(judge), at=reader.at, hidden=reader.left, line=number, rest=rest), found
+        return Memory(
+            judge=kept(judge), at=reader.at, hidden=reader.left, line=number, rest=rest
+        ), found
 
 
 def watch(pieces: DataFrame) -> DataFrame:
     """The findings in traces that come in pieces.
 
     Args:
-        pieces: a stream with ``subject`` (the trace), ``sequence`` (the order) and ``payload``, as the source ``jetstream`` gives it.
+        pieces: a stream with ``subject`` (the trace), ``sequence`` (the order) and ``payload``, as
+            the source ``jetstream`` gives it.
     """
     return (
         pieces.select(F.col("subject").alias("trace_id"), "sequence", "payload")
@@ -99,7 +104,9 @@ class _Watcher(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803 - Spark's names
         """Pieces of one trace."""
-        pieces = [bytes(row["payload"]) for row in sorted(rows, key=lambda row: int(row["sequence"]))]
+        pieces = [
+            bytes(row["payload"]) for row in sorted(rows, key=lambda row: int(row["sequence"]))
+        ]
         known = cast("tuple[Any, ...] | None", self._state.get())
         memory, found = (Memory() if known is None else _memory(*known)).after(pieces)
         self._state.update((memory.judge, memory.at, memory.hidden, memory.line, memory.rest))

@@ -1,10 +1,12 @@
 """One trace as one row: what a corpus is kept as, in Parquet or in any other table of Spark.
 
-Theory. A trace is judged whole and in order, so the cheapest form is the one that never has to be put together again: one row a trace,
-its records an array in it. What one record was in a file it is here: its line, its time, its way, its bytes. Nothing is read into
-them; what was redacted when it was recorded stays so.
+Theory. A trace is judged whole and in order, so the cheapest form is the one that never has to be
+put together again: one row a trace, its records an array in it. What one record was in a file it is
+here: its line, its time, its way, its bytes. Nothing is read into them; what was redacted when it
+was recorded stays so.
 
-The columns ``client``, ``client_version`` and ``server_version`` are those of the first link, for grouping; what is judged is the records.
+The columns ``client``, ``client_version`` and ``server_version`` are those of the first link, for
+grouping; what is judged is the records.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from jsproto.trace.formats.reading import Trace, TraceError
 from jsproto.trace.formats.recording import Happened, Received, Record, Sent, Waited, Wished
 from jsproto.trace.observe.client import json_object
 
-#: One record. ``dir`` is its sign in the format (``<`` ``>`` ``!`` ``=`` and ``@`` for a wait), ``kind`` the name of a verb or event, ``data``
-#: the bytes, or the JSON of what belongs to a verb or event.
+#: One record. ``dir`` is its sign in the format (``<`` ``>`` ``!`` ``=`` and ``@`` for a wait),
+#: ``kind`` the name of a verb or event, ``data`` the bytes, or the JSON of what belongs to a verb
+#: or event.
 EVENT: Final = pa.struct(
     [
         pa.field("line", pa.int32()),
@@ -55,7 +58,9 @@ _CONNECT: Final = re.compile(rb"(?i)CONNECT[ \t]+(\{.*?\})[ \t]*\r\n", re.DOTALL
 
 
 def row_of(trace_id: str, lines: Iterable[bytes]) -> dict[str, Any]:
-    """The row of a trace that is given line by line; one that breaks off is ``truncated`` and says why in ``error``."""
+    """The row of a trace that is given line by line; one that breaks off is ``truncated`` and says
+    why in ``error``.
+    """
     about: Mapping[str, str] = {}
     events: list[dict[str, Any]] = []
     error = ""
@@ -65,7 +70,11 @@ def row_of(trace_id: str, lines: Iterable[bytes]) -> dict[str, Any]:
         about = trace.about
         for line, record in trace.records():
             events.append(_event(line, record))
-            if not said and isinstance(record, Sent) and (found := _CONNECT(record.data)) is not None:
+            if (
+                not said
+                and isinstance(record, Sent)
+                and (found := _CONNECT(record.data)) is not None
+            ):
                 said = json_object(found[1]) or {}
     except TraceError as fault:
         error = f"line {fault.line}: {fault}"
@@ -90,7 +99,9 @@ def records_of(row: Row) -> Iterator[tuple[int, Record]]:
 
 
 def batch_of(found: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as a batch. What Arrow cannot hold (half a surrogate pair, more than 64 bits) is put into what it can."""
+    """Rows as a batch. What Arrow cannot hold (half a surrogate pair, more than 64 bits) is put
+    into what it can.
+    """
     try:
         return pa.RecordBatch.from_pylist(list(found), schema=schema)
     except (ValueError, OverflowError):

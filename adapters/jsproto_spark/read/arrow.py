@@ -1,11 +1,14 @@
 """Runs of stored messages as Arrow record batches, column by column.
 
-Theory. A run (`jsproto.jetstream.range_read.rows.Rows`) holds its messages as columns and reads each of them when it is asked for it first. So a
-batch is made of lists, never of messages, and what no column wants is never read; what reply subjects and headers say is read for all runs
-of a batch at once where they are of one form (`jsproto_spark.read.bulk`). Spark holds the first batch against its own Arrow
-schema and wants it equal in names, types and nullability down to the names of nested fields, so the types are written out here.
+Theory. A run (`jsproto.jetstream.range_read.rows.Rows`) holds its messages as columns and reads
+each of them when it is asked for it first. So a batch is made of lists, never of messages, and what
+no column wants is never read; what reply subjects and headers say is read for all runs of a batch
+at once where they are of one form (`jsproto_spark.read.bulk`). Spark holds the first batch against
+its own Arrow schema and wants it equal in names, types and nullability down to the names of nested
+fields, so the types are written out here.
 
-Arrow wants UTF-8. Bytes in subjects and headers that are none are shown as U+FFFD; ``headers_raw`` and ``payload`` have them as they came.
+Arrow wants UTF-8. Bytes in subjects and headers that are none are shown as U+FFFD; ``headers_raw``
+and ``payload`` have them as they came.
 """
 
 from __future__ import annotations
@@ -25,9 +28,11 @@ from jsproto_spark.read.columns import MAP, PAIRS, AskedColumns, Column, Fact
 
 T = TypeVar("T")
 
-#: Rows of a batch. Fewer cost more steps, many more do not fit the processor's caches (measured: 1,000, 10,000, 50,000).
+#: Rows of a batch. Fewer cost more steps, many more do not fit the processor's caches (measured:
+#: 1,000, 10,000, 50,000).
 BATCH: Final = 10_000
-#: Bytes of payload of a batch, for messages that are large: so much is held at once, and Arrow counts to two gigabytes in a column.
+#: Bytes of payload of a batch, for messages that are large: so much is held at once, and Arrow
+#: counts to two gigabytes in a column.
 BYTES: Final = 64 * 1024 * 1024
 
 _TEXTS: Final = pa.list_(pa.field("element", pa.string()))
@@ -48,7 +53,8 @@ TYPES: Final[dict[str, pa.DataType]] = {
 def asked(schema: StructType) -> list[AskedColumns]:
     """The columns that a schema of Spark asks for."""
     return [
-        AskedColumns(field.name, field.dataType.simpleString(), field.nullable) for field in schema.fields
+        AskedColumns(field.name, field.dataType.simpleString(), field.nullable)
+        for field in schema.fields
     ]
 
 
@@ -62,8 +68,12 @@ def arrow_schema(columns: Sequence[Column], schema: StructType) -> pa.Schema:
     )
 
 
-def batches(feed: Iterable[Rows], columns: Sequence[Column], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The runs of a feed as record batches of about `BATCH` rows, or fewer if they have `BYTES` of payload."""
+def batches(
+    feed: Iterable[Rows], columns: Sequence[Column], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """The runs of a feed as record batches of about `BATCH` rows, or fewer if they have `BYTES` of
+    payload.
+    """
     held: list[Rows] = []
     count = size = 0
     for rows in feed:
@@ -77,7 +87,9 @@ def batches(feed: Iterable[Rows], columns: Sequence[Column], schema: pa.Schema) 
         yield record_batch(held, columns, schema)
 
 
-def record_batch(held: Sequence[Rows], columns: Sequence[Column], schema: pa.Schema) -> pa.RecordBatch:
+def record_batch(
+    held: Sequence[Rows], columns: Sequence[Column], schema: pa.Schema
+) -> pa.RecordBatch:
     """Some runs as one record batch."""
     runs = _Runs(held)
     return pa.RecordBatch.from_arrays([_array(column, runs) for column in columns], schema=schema)
@@ -98,7 +110,9 @@ class _Runs:
         """What only a delivery tells: NULL for messages that came by direct get."""
         return self.flat(lambda rows: part(rows) or [None] * len(rows))
 
-    def number(self, name: str, kind: pa.DataType, part: Callable[[Rows], Sequence[int] | None]) -> pa.Array:
+    def number(
+        self, name: str, kind: pa.DataType, part: Callable[[Rows], Sequence[int] | None]
+    ) -> pa.Array:
         """One of `bulk.NUMBERS`, else what the core reads for it."""
         if self._numbers is None:
             return pa.array(self.told(part), kind)
@@ -107,7 +121,9 @@ class _Runs:
     @cached_property
     def _numbers(self) -> pa.Table | None:
         told = [replies for replies in (rows.replies for rows in self.held) if replies is not None]
-        return bulk.numbers(list(chain.from_iterable(told))) if len(told) == len(self.held) else None
+        return (
+            bulk.numbers(list(chain.from_iterable(told))) if len(told) == len(self.held) else None
+        )
 
     def constant(self, kind: pa.DataType, part: Callable[[Rows], str | None]) -> pa.Array:
         """What is the same for a whole run."""
@@ -115,7 +131,12 @@ class _Runs:
         if len(set(values)) == 1:
             return pa.repeat(pa.scalar(values[0], kind), sum(map(len, self.held)))
         return pa.array(
-            [value for value, rows in zip(values, self.held, strict=True) for _ in range(len(rows))], kind
+            [
+                value
+                for value, rows in zip(values, self.held, strict=True)
+                for _ in range(len(rows))
+            ],
+            kind,
         )
 
 
@@ -180,7 +201,10 @@ def _offsets(counts: Sequence[int]) -> pa.Array:
     begins = list(accumulate(counts, initial=0))
     if 0 in counts:
         return pa.array(
-            [None if not count else begin for begin, count in zip(begins, (*counts, 1), strict=True)],
+            [
+                None if not count else begin
+                for begin, count in zip(begins, (*counts, 1), strict=True)
+            ],
             pa.int32(),
         )
     return pa.array(begins, pa.int32())
@@ -189,9 +213,12 @@ def _offsets(counts: Sequence[int]) -> pa.Array:
 def _pairs(messages: list[tuple[tuple[str, str], ...]]) -> pa.Array:
     flat = list(chain.from_iterable(messages))
     pairs = pa.StructArray.from_arrays(
-        [_texts([name for name, _ in flat]), _texts([value for _, value in flat])], fields=list(_PAIR)
+        [_texts([name for name, _ in flat]), _texts([value for _, value in flat])],
+        fields=list(_PAIR),
     )
-    return pa.ListArray.from_arrays(_offsets([len(pairs) for pairs in messages]), pairs, type=TYPES[PAIRS])
+    return pa.ListArray.from_arrays(
+        _offsets([len(pairs) for pairs in messages]), pairs, type=TYPES[PAIRS]
+    )
 
 
 def _map(runs: _Runs) -> pa.Array:
@@ -212,7 +239,9 @@ def _map(runs: _Runs) -> pa.Array:
 def _grouped(
     messages: list[tuple[tuple[str, str], ...]],
 ) -> tuple[list[str], list[str], list[int], list[int]]:
-    """All names of each message once, all values in the order of the names, how many names each message has, and where the values of each name begin."""
+    """All names of each message once, all values in the order of the names, how many names each
+    message has, and where the values of each name begin.
+    """
     names: list[str] = []
     values: list[str] = []
     counts: list[int] = []

@@ -1,8 +1,9 @@
 """Batch reads: a range that is fixed when the query is planned.
 
-Theory. Spark plans a batch once, at the first action, and keeps its partitions; so a DataFrame counts the same again, and a new ``load()``
-sees what came meanwhile. A reader that merely has ``pushFilters`` fails every query unless Spark is told to push filters, which is
-off by default. So pushing is a class of its own, taken by the option ``pushdown``.
+Theory. Spark plans a batch once, at the first action, and keeps its partitions; so a DataFrame
+counts the same again, and a new ``load()`` sees what came meanwhile. A reader that merely has
+``pushFilters`` fails every query unless Spark is told to push filters, which is off by default. So
+pushing is a class of its own, taken by the option ``pushdown``.
 """
 
 from __future__ import annotations
@@ -42,14 +43,18 @@ class BatchReader(CodeShipping, DataSourceReader):
 
 
 class PushdownReader(BatchReader):
-    """The reader of a batch whose range is narrowed by the query's filters. Spark filters what it gets all the same."""
+    """The reader of a batch whose range is narrowed by the query's filters. Spark filters what it
+    gets all the same.
+    """
 
     def __init__(self, settings: Settings, schema: StructType) -> None:
         super().__init__(settings, schema)
         self.narrowing = FilterPushdown()
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802 - Spark's name
-        """Note what narrows the range, and give all of them back: correctness never rests on what is pushed."""
+        """Note what narrows the range, and give all of them back: correctness never rests on what
+        is pushed.
+        """
         for each in filters:
             column = ".".join(getattr(each, "attribute", ()))  # what is negated has none
             self.narrowing = narrowed(

@@ -1,12 +1,14 @@
-"""What all messages of a batch say in reply subjects and header blocks, read by Arrow in a few steps for all of them.
+"""What all messages of a batch say in reply subjects and header blocks, read by Arrow in a few
+steps for all of them.
 
-Theory. The core reads such things run by run and makes an object of each value, which Arrow then copies into a column. Where all
-messages of a batch are of one form, the columns can be had without objects between: reply subjects that begin alike are a table
-with dots between its numbers, and header blocks with the same names are one text in which only the values differ.
+Theory. The core reads such things run by run and makes an object of each value, which Arrow then
+copies into a column. Where all messages of a batch are of one form, the columns can be had without
+objects between: reply subjects that begin alike are a table with dots between its numbers, and
+header blocks with the same names are one text in which only the values differ.
 
-It is a guess that proves itself, as in `jsproto.wire.header_blocks`: without its digits each line of the table is the same, and without
-the values each block is. Whatever does not fit gives ``None`` and is left to the core, which knows what it means; what is
-given is what the core would give.
+It is a guess that proves itself, as in `jsproto.wire.header_blocks`: without its digits each line
+of the table is the same, and without the values each block is. Whatever does not fit gives ``None``
+and is left to the core, which knows what it means; what is given is what the core would give.
 """
 
 from __future__ import annotations
@@ -22,7 +24,13 @@ from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
 from jsproto.wire.headers import pairs_of
 
 #: The numbers of a reply subject, in its order.
-NUMBERS: Final = ("num_delivered", "stream_sequence", "consumer_sequence", "timestamp_ns", "num_pending")
+NUMBERS: Final = (
+    "num_delivered",
+    "stream_sequence",
+    "consumer_sequence",
+    "timestamp_ns",
+    "num_pending",
+)
 
 _LINE: Final = b"....\n"
 _DIGITS: Final = b"0123456789"
@@ -32,7 +40,8 @@ _TYPES: Final = csv.ConvertOptions(column_types=dict.fromkeys(NUMBERS, pa.int64(
 
 #: What Arrow's offsets can count.
 _MOST: Final = 2**31 - 1
-#: A value that begins and ends with bytes between these has no blank around it, whatever is taken for a blank.
+#: A value that begins and ends with bytes between these has no blank around it, whatever is taken
+#: for a blank.
 _BLANK: Final = 0x20
 _ASCII: Final = 0x7F
 
@@ -57,7 +66,8 @@ def numbers(replies: Sequence[str]) -> pa.Table | None:
 
 
 def headers(blocks: Sequence[bytes | None]) -> tuple[list[str], pa.Array] | None:
-    """The names that each block has, in order, and the values of all of them: those of the first block, of the second ...
+    """The names that each block has, in order, and the values of all of them: those of the first
+    block, of the second ...
 
     Given only if each has the same names, and no value has a blank around it or is empty.
     """
@@ -69,13 +79,19 @@ def headers(blocks: Sequence[bytes | None]) -> tuple[list[str], pa.Array] | None
     text, count, width = b"".join(sound), len(sound), len(names) + 2
     data = np.frombuffer(text, np.uint8)
     ends = np.flatnonzero(data == ord("\n")) + 1
-    if not names or len(text) > _MOST or len(ends) != width * count or text.count(b"\r") != len(ends):
+    if (
+        not names
+        or len(text) > _MOST
+        or len(ends) != width * count
+        or text.count(b"\r") != len(ends)
+    ):
         return None
     lines = ends.reshape(count, width)
     behind = lines[:, -1]
     if not np.array_equal(behind, np.cumsum(list(map(len, sound)))):
         return None
-    # Where each piece of the text begins: what comes before a value, the value, and so on up to the end of the block.
+    # Where each piece of the text begins: what comes before a value, the value, and so on up to the
+    # end of the block.
     pieces = np.empty((count, 2 * len(names) + 1), np.int32)
     pieces[0, 0] = 0
     pieces[1:, 0] = behind[:-1]

@@ -1,8 +1,9 @@
 """The columns of a stream's messages, as a table, and the ones that a query asks for.
 
-Theory. Spark's scan always gives every column of the schema, so what is not wanted is left out by ``.schema(...)``: any of these
-columns, in any order, each with its own type. What nobody asks for is not read: without ``headers`` no header is parsed, without
-what only the reply subject knows no reply subject is, and where nobody asks for headers or payloads a consumer sends no payloads.
+Theory. Spark's scan always gives every column of the schema, so what is not wanted is left out by
+``.schema(...)``: any of these columns, in any order, each with its own type. What nobody asks for
+is not read: without ``headers`` no header is parsed, without what only the reply subject knows no
+reply subject is, and where nobody asks for headers or payloads a consumer sends no payloads.
 """
 
 from __future__ import annotations
@@ -116,7 +117,8 @@ def chosen(schema: Iterable[AskedColumns], stream: str, headers: str | None) -> 
         headers: the option ``headersFormat``, if it is given; it must not say otherwise.
 
     Raises:
-        InvalidColumns: no column, a column that there is not, another type, twice the same, or NOT NULL where there may be none.
+        InvalidColumns: no column, a column that there is not, another type, twice the same, or NOT
+            NULL where there may be none.
         InvalidOption: another form of headers than the option says.
     """
     found: list[Column] = []
@@ -138,7 +140,9 @@ def chosen(schema: Iterable[AskedColumns], stream: str, headers: str | None) -> 
                 f"stream {stream!r}: expected that column {asked.name} may be NULL, seen NOT NULL"
             )
         if fitting in found:
-            raise InvalidColumns(f"stream {stream!r}: expected column {asked.name} once, seen it again")
+            raise InvalidColumns(
+                f"stream {stream!r}: expected column {asked.name} once, seen it again"
+            )
         found.append(fitting)
     if not found:
         raise InvalidColumns(f"stream {stream!r}: expected at least one column, seen none")
@@ -152,7 +156,9 @@ def chosen(schema: Iterable[AskedColumns], stream: str, headers: str | None) -> 
 
 
 def places_only(columns: Iterable[Column]) -> bool:
-    """Whether these say only where messages stand, so that nobody misses payloads, nor notices the header that stands for them."""
+    """Whether these say only where messages stand, so that nobody misses payloads, nor notices the
+    header that stands for them.
+    """
     return _CONTENT.isdisjoint(column.fact for column in columns)
 
 

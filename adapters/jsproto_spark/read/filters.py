@@ -1,10 +1,13 @@
-"""What the filters of a query say about sequences, times and subjects: a range and subjects that hold all that can pass.
+"""What the filters of a query say about sequences, times and subjects: a range and subjects that
+hold all that can pass.
 
-Theory. Spark gives filters that are joined by AND, each a column, an operator and a literal. Each one narrows what is read, or
-says nothing that a stream knows. What is left is always more than what passes, never less: Spark filters again.
+Theory. Spark gives filters that are joined by AND, each a column, an operator and a literal. Each
+one narrows what is read, or says nothing that a stream knows. What is left is always more than what
+passes, never less: Spark filters again.
 
-A range by time trusts the stream's clock: messages are stored in the order of their timestamps, unless a leader's clock was
-set back. The column ``timestamp`` is cut to microseconds, so a bound is a whole microsecond.
+A range by time trusts the stream's clock: messages are stored in the order of their timestamps,
+unless a leader's clock was set back. The column ``timestamp`` is cut to microseconds, so a bound is
+a whole microsecond.
 """
 
 from __future__ import annotations
@@ -52,7 +55,9 @@ class FilterPushdown:
         if any(mine.endswith(">") for mine in self.subjects):
             return configured
         both = tuple(
-            mine for mine in self.subjects if any(subject_matches(theirs, mine) for theirs in configured)
+            mine
+            for mine in self.subjects
+            if any(subject_matches(theirs, mine) for theirs in configured)
         )
         return both or None
 
@@ -142,4 +147,8 @@ def _by_subject(before: FilterPushdown, operator: str, value: object) -> FilterP
 
 
 def _all(value: object) -> tuple[object, ...]:
-    return tuple(cast("Iterable[object]", value)) if isinstance(value, (list, tuple, set, frozenset)) else ()
+    return (
+        tuple(cast("Iterable[object]", value))
+        if isinstance(value, (list, tuple, set, frozenset))
+        else ()
+    )

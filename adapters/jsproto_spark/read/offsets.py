@@ -1,17 +1,20 @@
-"""Where a streaming query stands in a stream: the offset that Spark writes into its checkpoint, and the range between two.
+"""Where a streaming query stands in a stream: the offset that Spark writes into its checkpoint, and
+the range between two.
 
-Theory. An offset is the sequence of the next unread message. Three more facts travel with it, each for one way to lose data or to
-read the wrong data:
+Theory. An offset is the sequence of the next unread message. Three more facts travel with it, each
+for one way to lose data or to read the wrong data:
 
-- ``created``, when the stream was made: a stream that is deleted and made anew counts from 1 again, and the sequence alone would go
-  on in the wrong one.
-- ``init``, where the query began. Spark asks for the initial offset anew after a crash in the first batch, and has written only the
-  end of that batch; "latest" is then later than it was. So the end knows where its range begins: where two offsets
-  began at different places, the later one's beginning counts (`unread`).
-- ``what``, a digest of the options that say which messages are meant, so that a restart with others is seen; and these options
-  themselves, ``asked``, so that an error can name the difference.
-- ``owner``, the name of a query that releases what it has read. Spark never tells a source where its checkpoint is, so the checkpoint
-  itself holds the name: a query that goes on from it has the same name, and a query with another checkpoint has another one.
+- ``created``, when the stream was made: a stream that is deleted and made anew counts from 1 again,
+  and the sequence alone would go on in the wrong one.
+- ``init``, where the query began. Spark asks for the initial offset anew after a crash in the first
+  batch, and has written only the end of that batch; "latest" is then later than it was. So the end
+  knows where its range begins: where two offsets began at different places, the later one's
+  beginning counts (`unread`).
+- ``what``, a digest of the options that say which messages are meant, so that a restart with others
+  is seen; and these options themselves, ``asked``, so that an error can name the difference.
+- ``owner``, the name of a query that releases what it has read. Spark never tells a source where
+  its checkpoint is, so the checkpoint itself holds the name: a query that goes on from it has the
+  same name, and a query with another checkpoint has another one.
 
 All of it is plain JSON, and says the version of its own form.
 """
@@ -102,8 +105,12 @@ class Offset:
         return evolve(self, seq=seq)
 
 
-def meaning(stream: str, subjects: tuple[str, ...], domain: str | None, api_prefix: str | None) -> str:
-    """A digest of the options that say which messages are meant; the order of subjects says nothing."""
+def meaning(
+    stream: str, subjects: tuple[str, ...], domain: str | None, api_prefix: str | None
+) -> str:
+    """A digest of the options that say which messages are meant; the order of subjects says
+    nothing.
+    """
     words = "\n".join([stream, domain or "", api_prefix or "", *sorted(subjects)])
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
@@ -121,7 +128,12 @@ def asked_for(
 
 
 def same_query(
-    stored: Offset, stream: str, what: str, *, allowed: bool, asked: Mapping[str, object] | None = None
+    stored: Offset,
+    stream: str,
+    what: str,
+    *,
+    allowed: bool,
+    asked: Mapping[str, object] | None = None,
 ) -> None:
     """Hold an offset of a checkpoint against the options of the query that goes on with it.
 
@@ -133,7 +145,8 @@ def same_query(
         asked: its options, see `asked_for`.
 
     Raises:
-        ChangedQuery: it was made for other messages, and that is not allowed; the text names what differs.
+        ChangedQuery: it was made for other messages, and that is not allowed; the text names what
+            differs.
     """
     if stored.what == what or allowed:
         return
@@ -154,7 +167,8 @@ def same_query(
 def unread(start: Offset, end: Offset) -> tuple[int, int]:
     """The range ``[lo, hi)`` between two offsets, empty if ``lo >= hi``.
 
-    Where they began at different places, or in different incarnations of the stream, the end knows the beginning.
+    Where they began at different places, or in different incarnations of the stream, the end knows
+    the beginning.
     """
     same = start.init == end.init and start.created == end.created and start.stream == end.stream
     return (start.seq if same else end.init), end.seq

@@ -1,8 +1,11 @@
-"""How far a micro-batch goes and how it is cut into tasks: arithmetic on what the stream says of itself.
+"""How far a micro-batch goes and how it is cut into tasks: arithmetic on what the stream says of
+itself.
 
-Theory. The core's plan cuts a range by its width in sequences. Where messages were deleted, or filters let few through, equal widths hold
-very unequal work, and a hole of a million sequences makes tasks that find nothing. What is there is asked of the stream's leader, which knows
-the next message behind a sequence. So a batch and each of its parts begin at a message, and nothing is planned for a hole.
+Theory. The core's plan cuts a range by its width in sequences. Where messages were deleted, or
+filters let few through, equal widths hold very unequal work, and a hole of a million sequences
+makes tasks that find nothing. What is there is asked of the stream's leader, which knows the next
+message behind a sequence. So a batch and each of its parts begin at a message, and nothing is
+planned for a hole.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ _BATCHES: Final = (2, 11)
 
 
 def way(facts: RangeFacts, wished: ReadMode, version: str) -> ReadMode:
-    """How a range is read: as wished, and without a wish a mirror directly if that can be; its origin has consumers enough.
+    """How a range is read: as wished, and without a wish a mirror directly if that can be; its
+    origin has consumers enough.
 
     Args:
         facts: the stream.
@@ -57,11 +61,13 @@ def holes(facts: RangeFacts) -> bool:
 def there(
     parts: tuple[RangePart, ...], least: int, after: Callable[[int], int | None]
 ) -> tuple[RangePart, ...]:
-    """The same range in parts that each begin with a message: nothing is planned for what is not there.
+    """The same range in parts that each begin with a message: nothing is planned for what is not
+    there.
 
     Args:
         parts: the range, cut by width.
-        least: so many parts there should be, if there are so many messages; it may be up to four times as many.
+        least: so many parts there should be, if there are so many messages; it may be up to four
+            times as many.
         after: the first message from a sequence on, ``None`` if there is none.
     """
     if len(parts) < 2:  # one part finds out by itself
@@ -77,7 +83,9 @@ def there(
     return found
 
 
-def _walked(lo: int, hi: int, width: int, after: Callable[[int], int | None]) -> tuple[RangePart, ...]:
+def _walked(
+    lo: int, hi: int, width: int, after: Callable[[int], int | None]
+) -> tuple[RangePart, ...]:
     found: list[RangePart] = []
     while lo < hi and (seq := after(lo)) is not None and seq < hi:
         lo = min(seq + width, hi)
@@ -91,10 +99,12 @@ def behind(facts: RangeFacts) -> int:
 
 
 def vanished(lo: int, hi: int, facts: RangeFacts, *, filtered: bool) -> int | None:
-    """The first sequence that is still there, if messages of ``[lo, hi)`` before it have vanished; ``None`` if none has.
+    """The first sequence that is still there, if messages of ``[lo, hi)`` before it have vanished;
+    ``None`` if none has.
 
-    A stream that keeps only the newest of each subject moves its beginning over what was replaced, and one that lets go of what was
-    acknowledged moves it over what was meant for others; with filters nobody can tell that from a loss.
+    A stream that keeps only the newest of each subject moves its beginning over what was replaced,
+    and one that lets go of what was acknowledged moves it over what was meant for others; with
+    filters nobody can tell that from a loss.
     """
     others = filtered and facts.retention != RetentionPolicy.LIMITS
     if facts.compacts or others or lo >= facts.first_seq:
@@ -105,13 +115,15 @@ def vanished(lo: int, hi: int, facts: RangeFacts, *, filtered: bool) -> int | No
 def capped(
     start: int, end: int, facts: RangeFacts, *, most_messages: int | None, most_bytes: int | None
 ) -> int:
-    """Where a micro-batch from ``start`` ends: not before it, not behind ``end``, and at least one message on.
+    """Where a micro-batch from ``start`` ends: not before it, not behind ``end``, and at least one
+    message on.
 
     Args:
         start: the first sequence that is not read.
         end: the end without limits.
         facts: the stream, for its first sequence and the mean size of its messages.
-        most_messages: most sequences, counted from the first that the stream still has, since nothing is read before it.
+        most_messages: most sequences, counted from the first that the stream still has, since
+            nothing is read before it.
         most_bytes: about the most bytes.
     """
     begin = max(start, min(facts.first_seq, end))

@@ -1,8 +1,10 @@
-"""What batch and streaming reads have in common: where a range begins, and how a task reads its part of it.
+"""What batch and streaming reads have in common: where a range begins, and how a task reads its
+part of it.
 
-Theory. The driver asks the stream once and cuts a range into parts; each part travels to a task with the way to read it and the time when
-the stream was made. The task's reading is the core's `RangeReader`, which goes on over lost links and knows when it is
-done; here its runs become Arrow batches. The reader is left by a ``with``, however the task ends, so its consumer is deleted.
+Theory. The driver asks the stream once and cuts a range into parts; each part travels to a task
+with the way to read it and the time when the stream was made. The task's reading is the core's
+`RangeReader`, which goes on over lost links and knows when it is done; here its runs become Arrow
+batches. The reader is left by a ``with``, however the task ends, so its consumer is deleted.
 """
 
 from __future__ import annotations
@@ -93,13 +95,18 @@ class RangeScan:
         """Each of the subjects can match something.
 
         Raises:
-            Unreadable: one that cannot: nothing is stored under it, and the stream takes no such subject.
+            Unreadable: one that cannot: nothing is stored under it, and the stream takes no such
+                subject.
         """
         config = info.config
-        taken = () if config.mirror or config.sources or config.subject_transform else config.subjects
+        taken = (
+            () if config.mirror or config.sources or config.subject_transform else config.subjects
+        )
         for subject in self.settings.read.subjects:
             fits = not taken or any(collide(subject, each) for each in taken)
-            if (fits and not any(sign in subject for sign in _NO_COMMAS)) or self.next_of(subject, 1):
+            if (fits and not any(sign in subject for sign in _NO_COMMAS)) or self.next_of(
+                subject, 1
+            ):
                 continue
             stores = f", which stores {shorten(', '.join(taken))}" if taken else ""
             raise Unreadable(
@@ -147,18 +154,24 @@ class RangeScan:
         return min((each for each in found if each is not None), default=None)
 
     def sparse(self, facts: RangeFacts) -> bool:
-        """Whether it is worth asking where messages are: some sequences may hold none, and few questions say which."""
+        """Whether it is worth asking where messages are: some sequences may hold none, and few
+        questions say which.
+        """
         return (bool(self.subjects) or planning.holes(facts)) and len(self.subjects) <= _ASKED
 
     def next_of(self, subject: str, seq: int) -> int | None:
-        """The first sequence from ``seq`` on under a subject, wildcards allowed; ``None`` if there is none. The stream's leader answers."""
+        """The first sequence from ``seq`` on under a subject, wildcards allowed; ``None`` if there
+        is none. The stream's leader answers.
+        """
         where = self.settings.where
         with naming(where.stream):
             try:
                 return asking(
                     where,
                     where.request_timeout,
-                    lambda js: js.stream(where.stream).messages.next(subject, seq=seq, direct=False).seq,
+                    lambda js: (
+                        js.stream(where.stream).messages.next(subject, seq=seq, direct=False).seq
+                    ),
                 )
             except MessageNotFound:
                 return None
@@ -213,7 +226,8 @@ class RangeScan:
         """The messages of one part as Arrow batches.
 
         Raises:
-            Unreadable: it is no part of this source; Spark's own, that stands for an empty plan, holds nothing.
+            Unreadable: it is no part of this source; Spark's own, that stands for an empty plan,
+                holds nothing.
         """
         if isinstance(part, Part):
             yield from self._read(part)
@@ -244,7 +258,9 @@ class RangeScan:
 
 
 def tell_loss(stream: str, lo: int, until: int) -> None:
-    """Say what is missing where that is no error: who looks for missing rows finds it in the log of the driver or of the task."""
+    """Say what is missing where that is no error: who looks for missing rows finds it in the log of
+    the driver or of the task.
+    """
     _LOG.warning(
         "stream %r: messages from sequence %d to %d were removed before they were read, and failOnDataLoss is false: they are in no row",
         stream,

@@ -1,21 +1,27 @@
-"""What a processed range means to the stream: nothing, a durable consumer's floor goes up, or it is purged.
+"""What a processed range means to the stream: nothing, a durable consumer's floor goes up, or it is
+purged.
 
-Theory. Spark's checkpoint alone says what was processed. A stream that keeps messages for somebody (interest, work queue) must be told, and
-is told once for each micro-batch, not once for each message:
+Theory. Spark's checkpoint alone says what was processed. A stream that keeps messages for somebody
+(interest, work queue) must be told, and is told once for each micro-batch, not once for each
+message:
 
-- *cursor*: a durable consumer of the stream, made before anything is read so that an interest stream keeps messages for it. Its
-  floor is set by ``CONSUMER.RESET`` (2.14, ADR-60) to the next unread sequence; on an older server what is before it is pulled, without
-  payloads, and the last of it acknowledged, which with ack policy all, and no other, covers the rest.
-- *purge*: everything before the next unread sequence, of the subjects that are read. Only of a work-queue stream, which is there to be
-  emptied, and only if nobody else works on it.
+- *cursor*: a durable consumer of the stream, made before anything is read so that an interest
+  stream keeps messages for it. Its floor is set by ``CONSUMER.RESET`` (2.14, ADR-60) to the next
+  unread sequence; on an older server what is before it is pulled, without payloads, and the last of
+  it acknowledged, which with ack policy all, and no other, covers the rest.
+- *purge*: everything before the next unread sequence, of the subjects that are read. Only of a
+  work-queue stream, which is there to be emptied, and only if nobody else works on it.
 
-Releasing twice is harmless, releasing early is not: what is released has always been processed, by Spark's own log.
+Releasing twice is harmless, releasing early is not: what is released has always been processed, by
+Spark's own log.
 
-Two queries that release for each other lose messages without a word: what one has processed the other has not seen. So a durable
-consumer says in its metadata which query it belongs to, and no other query may use it unless the option ``takeOver`` says so. For
-*cursor* that is the cursor. For *purge* it is a consumer that nobody reads from, named after what the query reads; beside it the server
-refuses a worker for the same subjects. The name of a query stands in its offsets (`jsproto_spark.read.offsets`). It is written into the
-consumer when an offset with it is in the checkpoint for certain, and compared before each release.
+Two queries that release for each other lose messages without a word: what one has processed the
+other has not seen. So a durable consumer says in its metadata which query it belongs to, and no
+other query may use it unless the option ``takeOver`` says so. For *cursor* that is the cursor. For
+*purge* it is a consumer that nobody reads from, named after what the query reads; beside it the
+server refuses a worker for the same subjects. The name of a query stands in its offsets
+(`jsproto_spark.read.offsets`). It is written into the consumer when an offset with it is in the
+checkpoint for certain, and compared before each release.
 """
 
 from __future__ import annotations
@@ -43,11 +49,13 @@ _LOG: Final = logging.getLogger("jsproto_spark")
 
 #: Messages of one pull.
 _RUN: Final = 500
-#: Ack policies of a cursor that is there already, by which its floor can be set: by a reset, and by acknowledging.
+#: Ack policies of a cursor that is there already, by which its floor can be set: by a reset, and by
+#: acknowledging.
 _RESET: Final = frozenset({AckPolicy.ALL, AckPolicy.EXPLICIT})
 _ACKNOWLEDGED: Final = frozenset({AckPolicy.ALL})
 
-#: Metadata of the consumer that stands for a query: the query's name, and for people where and since when.
+#: Metadata of the consumer that stands for a query: the query's name, and for people where and
+#: since when.
 OWNER: Final = "jsproto.spark.query"
 _HOST: Final = "jsproto.spark.host"
 _SINCE: Final = "jsproto.spark.since"
@@ -70,14 +78,17 @@ class Release:
         self.mode = settings.read.release_mode
         self.option = "cursor" if self.mode == "cursor" else "releaseMode"
         #: The consumer that stands for the query; ``""`` if there is none.
-        self.consumer = {"cursor": settings.read.cursor or "", "purge": PURGES + what}.get(self.mode, "")
+        self.consumer = {"cursor": settings.read.cursor or "", "purge": PURGES + what}.get(
+            self.mode, ""
+        )
         self.prepared = self.mode == "none"
         #: Of which incarnation of the stream this query is the owner, and under which name.
         self.held: tuple[str, str] = ("", "")
         self.released: tuple[str, int] = ("", 0)
 
     def prepare(self) -> None:
-        """Once, before anything is read: the stream is of the right kind, and the consumer there that stands for the query.
+        """Once, before anything is read: the stream is of the right kind, and the consumer there
+        that stands for the query.
 
         Raises:
             Unreadable: releasing in this way would take messages from others, or cannot work.
@@ -93,7 +104,8 @@ class Release:
         """The query of this offset is the only one that releases here.
 
         Args:
-            offset: of the stream as it is now; its owner is ``""`` in a checkpoint of an older version.
+            offset: of the stream as it is now; its owner is ``""`` in a checkpoint of an older
+                version.
             sure: it is in the checkpoint for certain, so its owner may be written down.
 
         Raises:
@@ -154,7 +166,9 @@ class Release:
         self._stand(stream)
 
     def _stand(self, stream: SyncStream) -> ConsumerInfo | None:
-        """The consumer that stands for the query, made if it is not there; ``None`` if nothing can stand for it."""
+        """The consumer that stands for the query, made if it is not there; ``None`` if nothing can
+        stand for it.
+        """
         try:
             info = stream.consumer(self.consumer).info()
         except ConsumerNotFound:
@@ -177,7 +191,9 @@ class Release:
                 raise
             if not self.settings.read.purge_despite_consumers:
                 raise self._not_alone("one or more for the same subjects") from None
-            self.consumer = ""  # nothing can stand for the query beside the consumers that the user knows of
+            self.consumer = (
+                ""  # nothing can stand for the query beside the consumers that the user knows of
+            )
             return None
 
     def _fits(self, info: ConsumerInfo) -> None:
@@ -214,7 +230,10 @@ class Release:
 
     def _foreign(self, info: ConsumerInfo) -> Unreadable:
         metadata: Mapping[str, str] = info.config.metadata
-        where, since = metadata.get(_HOST, "an unknown host"), metadata.get(_SINCE, "an unknown time")
+        where, since = (
+            metadata.get(_HOST, "an unknown host"),
+            metadata.get(_SINCE, "an unknown time"),
+        )
         return Unreadable(
             f"stream {self.settings.where.stream!r}, see option takeOver: expected no other query to release with consumer "
             f"{self.consumer}, seen query {owner_of(info)} (on {where}, since {since}; its checkpoint has that as owner): what one "
@@ -242,7 +261,9 @@ class Release:
                 raise self._not_alone(", ".join(others))
 
     def _standing(self, stream: SyncStream) -> int:
-        """1 if the consumer is there that stands for this query, so nobody needs the right to ask for the names of all."""
+        """1 if the consumer is there that stands for this query, so nobody needs the right to ask
+        for the names of all.
+        """
         try:
             stream.consumer(self.consumer).info()
         except ConsumerNotFound:
@@ -285,7 +306,9 @@ def resets(version: str) -> bool:
 
 
 def _acknowledge(cursor: SyncConsumer, seq: int) -> None:
-    """Everything before ``seq``, in runs; what was pulled beyond it is given back. All of it is stored: nobody waits for more."""
+    """Everything before ``seq``, in runs; what was pulled beyond it is given back. All of it is
+    stored: nobody waits for more.
+    """
     while True:
         with cursor.fetch(_RUN, mode=FetchMode.NO_WAIT) as messages:
             pulled = list(messages)

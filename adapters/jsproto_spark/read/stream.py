@@ -1,13 +1,17 @@
 """Streaming reads: micro-batches whose ends are offsets, and nothing else decides what is in one.
 
-Theory. Spark keeps one process with one of these for a whole query and calls it in this order for each micro-batch: `latestOffset`, then
-the end is written ahead, then `commit` of the batch before, then `partitions`, then the tasks. A second copy is made for the tasks' sake;
-so nothing is opened when one is made. Three things are easily wrong (SPARK.md 4.1, 4.2):
+Theory. Spark keeps one process with one of these for a whole query and calls it in this order for
+each micro-batch: `latestOffset`, then the end is written ahead, then `commit` of the batch before,
+then `partitions`, then the tasks. A second copy is made for the tasks' sake; so nothing is opened
+when one is made. Three things are easily wrong (SPARK.md 4.1, 4.2):
 
-- `initialOffset` is called twice, and again after a crash in the first batch. It is remembered, and every offset carries it.
-- `commit` comes one batch late and never for the last batch of a run. What must happen behind a batch can be hung on the plan of the
-  next one instead: Spark asks for it only when the batch before is done (``releaseOn``).
-- What a plan meant is fixed by its offsets: a replayed batch reads the same range, in another incarnation of the stream nothing.
+- `initialOffset` is called twice, and again after a crash in the first batch. It is remembered, and
+  every offset carries it.
+- `commit` comes one batch late and never for the last batch of a run. What must happen behind a
+  batch can be hung on the plan of the next one instead: Spark asks for it only when the batch
+  before is done (``releaseOn``).
+- What a plan meant is fixed by its offsets: a replayed batch reads the same range, in another
+  incarnation of the stream nothing.
 """
 
 from __future__ import annotations
@@ -68,7 +72,9 @@ class StreamReader(CodeShipping, DataSourceStreamReader, SupportsTriggerAvailabl
         processed = self._parsed(start)
         facts = self._ask()
         begin = self._present(processed, facts)
-        self.release.hold(begin, sure=begin.seq > begin.init)  # where it began may be in no checkpoint yet
+        self.release.hold(
+            begin, sure=begin.seq > begin.init
+        )  # where it began may be in no checkpoint yet
         if self.reading.settings.read.release_on == "nextPlan":
             self.release.below(processed)
         behind = planning.behind(facts)
@@ -102,7 +108,9 @@ class StreamReader(CodeShipping, DataSourceStreamReader, SupportsTriggerAvailabl
     # ------------------------------------------------------------------ batches
 
     def partitions(self, start: dict[str, object], end: dict[str, object]) -> list[InputPartition]:
-        """The tasks of one micro-batch: the range between two offsets, whatever the stream holds by now."""
+        """The tasks of one micro-batch: the range between two offsets, whatever the stream holds by
+        now.
+        """
         until = self._parsed(end)
         lo, hi = unread(self._parsed(start), until)
         facts = self._ask()
@@ -155,7 +163,9 @@ class StreamReader(CodeShipping, DataSourceStreamReader, SupportsTriggerAvailabl
         return offset
 
     def _present(self, begin: Offset, facts: RangeFacts) -> Offset:
-        """The same place in the stream as it is now; another incarnation is begun at its first message."""
+        """The same place in the stream as it is now; another incarnation is begun at its first
+        message.
+        """
         created = str(facts.created)
         strict = self.reading.settings.read.fail_on_data_loss
         if begin.created != created:
@@ -167,7 +177,9 @@ class StreamReader(CodeShipping, DataSourceStreamReader, SupportsTriggerAvailabl
         return evolve(begin, what=self.what)
 
     def _limited(self, begin: int, end: int, facts: RangeFacts) -> int:
-        """The end of a micro-batch within the options' limits, which count from the first message that is there and passes the filters."""
+        """The end of a micro-batch within the options' limits, which count from the first message
+        that is there and passes the filters.
+        """
         reading = self.reading
         read = reading.settings.read
 

@@ -1,8 +1,9 @@
 """Rows as messages: the columns of a sink, as a table, and what each row asks of the stream.
 
-Theory. A sink is told once what columns there are, so everything that can be wrong with them is said before a row is looked at. Per row
-three lists are zipped: subject, payload, headers. What the stream is asked for travels as headers (`PublishOptions`):
-the stream that must store it, the id that makes a second copy a duplicate, the last sequence that the subject must have.
+Theory. A sink is told once what columns there are, so everything that can be wrong with them is
+said before a row is looked at. Per row three lists are zipped: subject, payload, headers. What the
+stream is asked for travels as headers (`PublishOptions`): the stream that must store it, the id
+that makes a second copy a duplicate, the last sequence that the subject must have.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from typing import Any, Final, TypeAlias, cast, final
 from attrs import frozen
 
 from jsproto.errors import shorten
-from jsproto.jetstream.api.publishing.options import EXPECTED_LAST_SUBJECT_SEQUENCE, EXPECTED_STREAM, MSG_ID
+from jsproto.jetstream.api.publishing.options import (
+    EXPECTED_LAST_SUBJECT_SEQUENCE,
+    EXPECTED_STREAM,
+    MSG_ID,
+)
 from jsproto.wire.headers import Headers
 from jsproto_spark.errors import InvalidColumns
 from jsproto_spark.options import Settings
@@ -109,7 +114,8 @@ def outgoing(schema: Iterable[AskedColumns], settings: Settings) -> RowPublisher
     """How rows of this schema become messages.
 
     Raises:
-        InvalidColumns: a column that a sink does not know, one of another type, or none where one must be.
+        InvalidColumns: a column that a sink does not know, one of another type, or none where one
+            must be.
     """
     where, write = settings.where, settings.write
     types = {column.name: column.type for column in schema}
@@ -123,7 +129,9 @@ def outgoing(schema: Iterable[AskedColumns], settings: Settings) -> RowPublisher
             )
         if kind not in known[name]:
             wanted = " or ".join(known[name])
-            raise InvalidColumns(f"stream {where.stream!r}: expected column {name} as {wanted}, seen {kind}")
+            raise InvalidColumns(
+                f"stream {where.stream!r}: expected column {name} as {wanted}, seen {kind}"
+            )
     if "payload" not in types:
         raise InvalidColumns(f"stream {where.stream!r}: expected a column payload, seen none")
     if ids and ids not in types:

@@ -1,10 +1,12 @@
 """The sink: rows published through a window of acknowledgements, in batches and in streams.
 
-Theory. A task publishes its rows and ends when each of them is acknowledged; one that is not fails the task, and Spark runs it again. What was
-stored before stays stored, so only an id makes the second run harmless, and only as long as the stream remembers it
-(``duplicate_window``). So a write is at-least-once, and with ids stored once within that window; nothing is undone by an abort.
+Theory. A task publishes its rows and ends when each of them is acknowledged; one that is not fails
+the task, and Spark runs it again. What was stored before stays stored, so only an id makes the
+second run harmless, and only as long as the stream remembers it (``duplicate_window``). So a write
+is at-least-once, and with ids stored once within that window; nothing is undone by an abort.
 
-A connection that is lost is survived by rows with an id: they are sent again by the window, within their ``ackTimeout``.
+A connection that is lost is survived by rows with an id: they are sent again by the window, within
+their ``ackTimeout``.
 """
 
 from __future__ import annotations
@@ -18,7 +20,11 @@ from typing import Final
 import pyarrow as pa
 from attrs import frozen
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
 from pyspark.sql.types import StructType
 
 from jsproto.errors import NoResponders
@@ -56,7 +62,9 @@ class Writing:
     def __init__(self, settings: Settings, schema: StructType, *, overwrite: bool) -> None:
         where = settings.where
         if overwrite:
-            raise Unreadable(f"stream {where.stream!r}: expected mode append, a stream is never overwritten")
+            raise Unreadable(
+                f"stream {where.stream!r}: expected mode append, a stream is never overwritten"
+            )
         self.settings = settings
         self.outgoing = outgoing(asked(schema), settings)
         self.run = uuid.uuid4().hex
@@ -70,7 +78,11 @@ class Writing:
         with naming(where.stream):
             info = asking(where, where.request_timeout, lambda js: js.stream(where.stream).info())
             refuse(check_window(info.config), where.stream)
-        window = 0.0 if info.config.duplicate_window is None else info.config.duplicate_window.total_seconds()
+        window = (
+            0.0
+            if info.config.duplicate_window is None
+            else info.config.duplicate_window.total_seconds()
+        )
         self.resend = self.named and window >= write.ack_timeout
         if write.expected_outage is not None and window < write.expected_outage:
             _LOG.warning(
@@ -96,7 +108,9 @@ class Writing:
                 self._publish(sink, batches)
             last = window.last_ack
             return Written(
-                rows=window.taken, duplicates=window.duplicates, last=0 if last is None else last.seq
+                rows=window.taken,
+                duplicates=window.duplicates,
+                last=0 if last is None else last.seq,
             )
 
     def _publish(self, sink: Sink[PublishResult], batches: Iterator[pa.RecordBatch]) -> None:
@@ -113,7 +127,9 @@ class Writing:
                 return  # something has failed, and is raised when the sink is left
 
     def _place(self) -> str:
-        """What is the same when the same rows are written again: query and batch, or this write, and the partition."""
+        """What is the same when the same rows are written again: query and batch, or this write,
+        and the partition.
+        """
         context = TaskContext.get()
         if context is None:
             return f"{self.run}:0"
@@ -148,15 +164,22 @@ class Writing:
 def _wait_for_room(write: WriteSettings, where: ConnectSettings) -> float:
     """Seconds that a row may wait for room.
 
-    While there is a link, each message ends within ``ackTimeout``, and so room comes. Without a link none comes: a task would wait for a server
-    that stays away as long as that is, and Spark with it.
+    While there is a link, each message ends within ``ackTimeout``, and so room comes. Without a
+    link none comes: a task would wait for a server that stays away as long as that is, and Spark
+    with it.
     """
-    return write.ack_timeout + where.reconnect_max_wait if write.stall_wait is None else write.stall_wait
+    return (
+        write.ack_timeout + where.reconnect_max_wait
+        if write.stall_wait is None
+        else write.stall_wait
+    )
 
 
 @contextmanager
 def _answered(stream: str) -> Generator[None]:
-    """Nobody answers a publish where no stream stores the subject; the driver has asked JetStream before, so it is there."""
+    """Nobody answers a publish where no stream stores the subject; the driver has asked JetStream
+    before, so it is there.
+    """
     try:
         yield
     except NoResponders as error:

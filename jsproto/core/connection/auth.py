@@ -1,8 +1,9 @@
 """Credentials, and how they become members of CONNECT.
 
-Whatever is configured is sent together (a token beside a key, for an auth callout): the server takes what it wants.
-Nothing here signs; a signature is made by whoever answers the `Authenticate` event, for the nonce of its own INFO, and
-arrives as raw bytes. On the wire it is URL-safe base64 without padding.
+Whatever is configured is sent together (a token beside a key, for an auth callout): the server
+takes what it wants. Nothing here signs; a signature is made by whoever answers the `Authenticate`
+event, for the nonce of its own INFO, and arrives as raw bytes. On the wire it is URL-safe base64
+without padding.
 """
 
 from __future__ import annotations
@@ -25,12 +26,17 @@ class Auth(RedactedSecret):
     Attributes:
         nkey: the public key, as text.
         signature: the raw signature of the nonce.
-        nonce: the nonce that this was made for; an answer for another nonce is ignored. ``None`` fits every nonce.
+        nonce: the nonce that this was made for; an answer for another nonce is ignored. ``None``
+            fits every nonce.
     """
 
     user: str | None = field(default=None, validator=text_of_utf8)
-    password: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
-    token: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
+    password: str | None = field(
+        default=None, converter=secret_text, repr=False, validator=text_of_utf8
+    )
+    token: str | None = field(
+        default=None, converter=secret_text, repr=False, validator=text_of_utf8
+    )
     jwt: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
     nkey: str | None = field(default=None, validator=text_of_utf8)
     signature: bytes | None = field(default=None, converter=secret_bytes, repr=False)
@@ -46,12 +52,15 @@ class Auth(RedactedSecret):
     def sig(self) -> str | None:
         """The signature as CONNECT carries it."""
         return (
-            None if self.signature is None else urlsafe_b64encode(self.signature).rstrip(b"=").decode("ascii")
+            None
+            if self.signature is None
+            else urlsafe_b64encode(self.signature).rstrip(b"=").decode("ascii")
         )
 
 
 def check_dropped(auth: Auth | None, server: Server) -> None:
-    """Refuse half credentials, whose other half `for_server` would leave out without a word. A token is whole, as a user with a password is.
+    """Refuse half credentials, whose other half `for_server` would leave out without a word. A
+    token is whole, as a user with a password is.
 
     Raises:
         InvalidConfig: it names what is missing and where it stands.
@@ -61,7 +70,11 @@ def check_dropped(auth: Auth | None, server: Server) -> None:
         return
     if given.user is None and given.password is not None:
         raise InvalidConfig("expected a user beside the password of auth, got none")
-    if given.user is not None and given.password is None and (server.password, server.token) != (None, None):
+    if (
+        given.user is not None
+        and given.password is None
+        and (server.password, server.token) != (None, None)
+    ):
         held = "token" if server.password is None else "password"
         raise InvalidConfig(
             f"expected user info in auth or in the URL of {server}, got the user in auth and a {held} in the URL"

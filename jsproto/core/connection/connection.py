@@ -1,21 +1,25 @@
 """The connection: the root that joins bytes, time and conversations.
 
-Theory. Everything comes in through a few inputs and leaves through three outputs. An input is worked off completely
-before it returns: frames are parsed and routed in runs, conversations are told, their commands are encoded, their
-deadlines are noted, and whoever waits is named in a `Ready` event. Nothing is called back. Inputs may come in any order
-and back to back; outputs pile up until they are drained: events first, then bytes, then the one deadline.
+Theory. Everything comes in through a few inputs and leaves through three outputs. An input is
+worked off completely before it returns: frames are parsed and routed in runs, conversations are
+told, their commands are encoded, their deadlines are noted, and whoever waits is named in a `Ready`
+event. Nothing is called back. Inputs may come in any order and back to back; outputs pile up until
+they are drained: events first, then bytes, then the one deadline.
 
     inputs                                           outputs
-    transport_up  receive_data  transport_down       next_event()     what happened, what the adapter must do
-    handle_tick                                      data_to_send()   what must go to the transport now
-    open  put  take  settle  send  tell  close       next_deadline()  when handle_tick is due at the latest
+    transport_up  receive_data  transport_down       next_event()     what happened, what the
+    adapter must do handle_tick                                      data_to_send()   what must go
+    to the transport now open  put  take  settle  send  tell  close       next_deadline()  when
+    handle_tick is due at the latest
 
-`receive_data`, `transport_*` and `handle_tick` never raise; the user's verbs raise `LocalProtocolError` and then have
-changed nothing. ``now`` is any monotone number of seconds; an earlier one counts as the last one. The same inputs give
-the same outputs, byte for byte: entropy is asked for inbox ids, jitter and the order of servers only.
+`receive_data`, `transport_*` and `handle_tick` never raise; the user's verbs raise
+`LocalProtocolError` and then have changed nothing. ``now`` is any monotone number of seconds; an
+earlier one counts as the last one. The same inputs give the same outputs, byte for byte: entropy is
+asked for inbox ids, jitter and the order of servers only.
 
-The connection knows no JetStream word. It restores interest after a link loss, in the order: subscriptions, then
-conversations (which pull or ask again), then the publishes that were kept, in the same bytes.
+The connection knows no JetStream word. It restores interest after a link loss, in the order:
+subscriptions, then conversations (which pull or ask again), then the publishes that were kept, in
+the same bytes.
 """
 
 from __future__ import annotations
@@ -41,7 +45,15 @@ from jsproto.core.connection.events import (
     Ready,
     Upgrade,
 )
-from jsproto.core.connection.link import ATTEMPTING, OPEN, OVER, Link, LinkInput, LinkState, LinkTimer
+from jsproto.core.connection.link import (
+    ATTEMPTING,
+    OPEN,
+    OVER,
+    Link,
+    LinkInput,
+    LinkState,
+    LinkTimer,
+)
 from jsproto.core.connection.options import Options, Tls
 from jsproto.core.connection.server_errors import LinkEffect, ServerErr, refusal
 from jsproto.core.connection.server_pool import Entry, Server, ServerPool
@@ -74,11 +86,12 @@ ConversationT = TypeVar("ConversationT", bound=Conversation[object])
 
 PONG: Final = b"PONG\r\n"
 
-#: So many PINGs of a peer that reads nothing are answered one by one. One PONG answers all others, once it reads again: the server asks only
-#: whether we are alive.
+#: So many PINGs of a peer that reads nothing are answered one by one. One PONG answers all others,
+#: once it reads again: the server asks only whether we are alive.
 MOST_PONGS: Final = 64
 
-#: A delivered message may be larger than what a client may publish, by the headers that the server adds.
+#: A delivered message may be larger than what a client may publish, by the headers that the server
+#: adds.
 SERVER_HEADERS: Final = 65_536
 
 #: So many failed attempts are remembered, to say why nobody could be reached.
@@ -87,7 +100,8 @@ MOST_FAILURES: Final = 8
 
 #: By these no server is spoken to in clear, whatever its URL says.
 EVERYWHERE: Final = frozenset({Tls.REQUIRED, Tls.FIRST})
-#: A member of an enum is looked up through its class each time (120 ns); the path of every ack needs it at hand.
+#: A member of an enum is looked up through its class each time (120 ns); the path of every ack
+#: needs it at hand.
 UP: Final = LinkState.UP
 _SID_OF: Final = itemgetter(SID)
 
@@ -102,8 +116,8 @@ class Connection:
 
     Attributes:
         info: the newest INFO, ``None`` before the first.
-        outgoing: the encoded commands that wait for `data_to_send`; how many they are tells an adapter in the middle of a long
-            turn that the server could begin with them.
+        outgoing: the encoded commands that wait for `data_to_send`; how many they are tells an
+            adapter in the middle of a long turn that the server could begin with them.
         stats: counters.
     """
 
@@ -204,7 +218,9 @@ class Connection:
 
     @property
     def clogged(self) -> bool:
-        """Whether the transport holds more than the low-water mark, because the peer reads so little."""
+        """Whether the transport holds more than the low-water mark, because the peer reads so
+        little.
+        """
         return self._unsent > self._options.outbound_low
 
     @property
@@ -215,7 +231,9 @@ class Connection:
     # ================================================================== inputs: transport
 
     def transport_up(self, now: float) -> None:
-        """A byte stream to the server that was dialled exists, or TLS stands on it after an `Upgrade`."""
+        """A byte stream to the server that was dialled exists, or TLS stands on it after an
+        `Upgrade`.
+        """
         now = self._at(now)
         state = self._link.state
         if state is LinkState.DIALING:
@@ -227,10 +245,14 @@ class Connection:
             self._authenticate()
 
     def receive_data(self, data: bytes, now: float) -> None:
-        """Bytes came. Every complete frame is worked off in order; what a frame decides acts after all of them."""
+        """Bytes came. Every complete frame is worked off in order; what a frame decides acts after
+        all of them.
+        """
         now = self._at(now)
         link = self._link
-        up = link.state is UP  # at hand for every read; to be in a set of states takes a hash in Python
+        up = (
+            link.state is UP
+        )  # at hand for every read; to be in a set of states takes a hash in Python
         if not data or not (up or link.state in OPEN):
             return
         link.alive(now)
@@ -246,7 +268,9 @@ class Connection:
         self._after_segment(now)
 
     def transport_down(self, error: Exception | None, now: float) -> None:
-        """The byte stream is gone or could not be opened; ``None`` is an end of stream without an error."""
+        """The byte stream is gone or could not be opened; ``None`` is an end of stream without an
+        error.
+        """
         now = self._at(now)
         state = self._link.state
         if state is LinkState.WAITING or state is LinkState.CLOSED:
@@ -262,9 +286,11 @@ class Connection:
         self._lost(reason, now, hang_up=False)
 
     def transport_unsent(self, unsent: int, now: float) -> None:
-        """How many bytes the transport still holds. Say it after a write and when the transport has drained.
+        """How many bytes the transport still holds. Say it after a write and when the transport has
+        drained.
 
-        What it holds when the link ends is told as a notice, `NoticeKind.UNSENT`. So count what a broken stream has refused, too.
+        What it holds when the link ends is told as a notice, `NoticeKind.UNSENT`. So count what a
+        broken stream has refused, too.
         """
         self._at(now)
         self._unsent = unsent
@@ -289,7 +315,8 @@ class Connection:
     # ================================================================== inputs: the user
 
     def open(self, conversation: ConversationT, now: float) -> ConversationT:
-        """Give a conversation its port and start it. While the connection drains, requests are still served.
+        """Give a conversation its port and start it. While the connection drains, requests are
+        still served.
 
         Raises:
             ConversationClosed: the connection is closed, or the conversation was opened before.
@@ -329,7 +356,9 @@ class Connection:
         return False
 
     def take(self, conversation: Conversation[T], now: float) -> T | NeedData | Ended:
-        """The next item, NEED_DATA (wait for `Ready`) or ENDED. Raises the conversation's error once drained."""
+        """The next item, NEED_DATA (wait for `Ready`) or ENDED. Raises the conversation's error
+        once drained.
+        """
         # Once per message: `_at`, written out.
         if now < self._now:
             now = self._now
@@ -361,7 +390,8 @@ class Connection:
         Raises:
             OutboundFull: it was not written, what it settles is open as before.
             ConversationClosed: the connection is closed.
-            LocalProtocolError: whatever the command itself says to being asked for again; or it is nothing that can be settled.
+            LocalProtocolError: whatever the command itself says to being asked for again; or it is
+                nothing that can be settled.
         """
         try:
             settle_by = once.settle_by
@@ -378,7 +408,8 @@ class Connection:
         return True
 
     def send(self, publish: Publish, now: float) -> bool:
-        """Publish, fire and forget. ``False``: not written, the outbound bytes are too many; wait for ``Ready(None)``.
+        """Publish, fire and forget. ``False``: not written, the outbound bytes are too many; wait
+        for ``Ready(None)``.
 
         Raises:
             InvalidSubject, InvalidHeader, PayloadTooLarge, ConversationClosed: nothing was written.
@@ -414,7 +445,9 @@ class Connection:
             self._send_connect(auth)
 
     def authentication_failed(self, error: Exception, now: float) -> None:
-        """Credentials could not be had: the attempt fails with this error; the first connect is given up at once."""
+        """Credentials could not be had: the attempt fails with this error; the first connect is
+        given up at once.
+        """
         now = self._at(now)
         if self._link.state is not LinkState.ASKING:
             return
@@ -422,7 +455,9 @@ class Connection:
         if isinstance(error, JsprotoError):
             reason = error
         else:
-            reason = ConnectFailed(f"expected credentials for {self.server}, got {type(error).__name__}")
+            reason = ConnectFailed(
+                f"expected credentials for {self.server}, got {type(error).__name__}"
+            )
             reason.__cause__ = error
         if self.stats.connects:
             self._lost(reason, now)
@@ -430,10 +465,11 @@ class Connection:
             self._cut(reason, now)
 
     def tell(self, conversation: Conversation[object] | None, wish: StopMode, now: float) -> None:
-        """Tell one conversation, or with ``None`` all of them and then close: `StopMode.DRAIN` or `StopMode.STOP`.
+        """Tell one conversation, or with ``None`` all of them and then close: `StopMode.DRAIN` or
+        `StopMode.STOP`.
 
-        Either waits for the server at most ``drain_timeout``, and no longer than it is silent for ``drain_silence``, and then says
-        so: `NoticeKind.DRAIN_TIMEOUT`.
+        Either waits for the server at most ``drain_timeout``, and no longer than it is silent for
+        ``drain_silence``, and then says so: `NoticeKind.DRAIN_TIMEOUT`.
         """
         now = self._at(now)
         if conversation is not None:
@@ -458,7 +494,8 @@ class Connection:
             )
 
     def limit(self, conversation: Conversation[object], count: int, now: float) -> None:
-        """Have a subscription end by itself after ``count`` messages since it was opened (UNSUB max), over all links.
+        """Have a subscription end by itself after ``count`` messages since it was opened (UNSUB
+        max), over all links.
 
         Raises:
             LocalProtocolError: this conversation takes no limit, or not this one; nothing changed.
@@ -468,12 +505,15 @@ class Connection:
         self._stir(conversation, now)
 
     def reconnect(self, now: float, *, server: str | Server | None = None) -> None:
-        """Leave this server and dial again, the one that is named or whoever is next; while waiting to dial, dial at once.
+        """Leave this server and dial again, the one that is named or whoever is next; while waiting
+        to dial, dial at once.
 
-        An attempt that is under way goes on: it has its own deadline, and to leave it would count as its failure.
+        An attempt that is under way goes on: it has its own deadline, and to leave it would count
+        as its failure.
 
         Raises:
-            InvalidConfig: a server that is not known here, or ``max_reconnects`` is 0; nothing changed.
+            InvalidConfig: a server that is not known here, or ``max_reconnects`` is 0; nothing
+                changed.
         """
         now = self._at(now)
         if self._options.max_reconnects == 0 and self.stats.connects:
@@ -490,13 +530,14 @@ class Connection:
     def close(self, conversation: Conversation[object] | None, now: float) -> None:
         """End one conversation, or with ``None`` the connection.
 
-        Closing the connection ends every conversation at once, waits at most ``close_timeout`` for the server to have
-        read what was sent, then hangs up. A second call does not wait.
+        Closing the connection ends every conversation at once, waits at most ``close_timeout`` for
+        the server to have read what was sent, then hangs up. A second call does not wait.
         """
         now = self._at(now)
         if conversation is not None:
             if conversation.port.number:
-                # One that is finished hears of no link any more, and may still have something to give back.
+                # One that is finished hears of no link any more, and may still have something to
+                # give back.
                 conversation.port.up = self._exchange.up
             conversation.closed(None, now)
             if self._draining is not None:  # nobody reads it any more
@@ -559,9 +600,11 @@ class Connection:
             self._exchange.deliver(sid, run, now)
 
     def _greeting(self, frames: list[Frame], now: float) -> None:
-        """Frames before the handshake is verified: no subscription stands yet, so a message is nobody's.
+        """Frames before the handshake is verified: no subscription stands yet, so a message is
+        nobody's.
 
-        Between the INFO and TLS the server has nothing to say; whatever is there was put in by somebody on the road.
+        Between the INFO and TLS the server has nothing to say; whatever is there was put in by
+        somebody on the road.
         """
         link = self._link
         for frame in frames:
@@ -575,7 +618,8 @@ class Connection:
             if link.state is not LinkState.UPGRADING or not self._parser.held:
                 return
         self._reason = ServerErr(
-            LinkEffect.ENDS, RemoteProtocolError("expected nothing in clear between INFO and TLS, seen more")
+            LinkEffect.ENDS,
+            RemoteProtocolError("expected nothing in clear between INFO and TLS, seen more"),
         )
 
     def _control(self, frame: Frame, now: float) -> None:
@@ -601,7 +645,9 @@ class Connection:
         )
         tls = self._options.tls
         if not self._options.ignore_gossip and info.connect_urls:
-            change = self._pool.merge(info.connect_urls, secured=self._secured, asked=tls in EVERYWHERE)
+            change = self._pool.merge(
+                info.connect_urls, secured=self._secured, asked=tls in EVERYWHERE
+            )
             if change.added or change.removed:
                 self._events.append(Notice(None, NoticeKind.POOL_CHANGED, change))
             if change.left_out:
@@ -670,7 +716,9 @@ class Connection:
             self._events.append(Dial(entry.server, secure=self._secure_first(entry.server)))
 
     def _secure_first(self, server: Server) -> bool:
-        """Whether TLS must stand before the server says a word; over a WebSocket there is no later moment for it."""
+        """Whether TLS must stand before the server says a word; over a WebSocket there is no later
+        moment for it.
+        """
         tls = self._options.tls
         return tls is Tls.FIRST or (server.web and (server.tls or tls is Tls.REQUIRED))
 
@@ -707,7 +755,9 @@ class Connection:
     def _authenticate(self) -> None:
         if self._options.ask_for_credentials:
             self._link.move(LinkInput.CREDENTIALS_NEEDED)
-            self._events.append(Authenticate(self.server, self.info.nonce if self.info is not None else ""))
+            self._events.append(
+                Authenticate(self.server, self.info.nonce if self.info is not None else "")
+            )
         else:
             self._send_connect(self._options.auth)
 
@@ -779,7 +829,9 @@ class Connection:
             if unsent:
                 self._events.append(Notice(None, NoticeKind.UNSENT, unsent))
         else:
-            self._failed(entry, error, locked_out=reason is not None and reason.fate is LinkEffect.LOCKED_OUT)
+            self._failed(
+                entry, error, locked_out=reason is not None and reason.fate is LinkEffect.LOCKED_OUT
+            )
         self._pool.lost(entry)
         if state is LinkState.UP:
             self._exchange.tell_down(error, now)
@@ -895,7 +947,10 @@ class Connection:
         if quiet is None:
             silent = now - self._link.last_input
             self._lost(
-                StaleConnection(f"expected a word from {self.server}, none came for {silent:.3g} s"), now
+                StaleConnection(
+                    f"expected a word from {self.server}, none came for {silent:.3g} s"
+                ),
+                now,
             )
         elif quiet:
             self.stats.pings_out += 1
@@ -930,14 +985,18 @@ class Connection:
         return Parser(max_payload=options.max_payload, max_control_line=options.max_control_line)
 
     def _write(self, data: bytes) -> None:
-        """Write while the link is not up: what is closing still takes it, what comes up later takes it then."""
+        """Write while the link is not up: what is closing still takes it, what comes up later takes
+        it then.
+        """
         state = self._link.state
         if state is LinkState.CLOSING:
             self._outbound.append(data)
         elif state is LinkState.CLOSED:
             raise self._too_late()
         elif self._outbound.kept_size + len(data) > self._options.max_backlog:
-            raise OutboundFull(f"expected at most {self._options.max_backlog} bytes kept while no link is up")
+            raise OutboundFull(
+                f"expected at most {self._options.max_backlog} bytes kept while no link is up"
+            )
         else:
             self._outbound.keep(data)
 

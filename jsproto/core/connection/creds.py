@@ -6,12 +6,12 @@ Theory. A creds file holds two fenced blocks, in any order and with any text aro
     eyJ0eXAiOiJKV1QiLCJhbGciOiJl...          SUAM...
     ------END NATS USER JWT------            ------END USER NKEY SEED------
 
-A fence is a line that begins and ends with three dashes or more; what stands between decides what the block is. A JWT is
-three parts of URL-safe base64 without padding; the middle one is a JSON object, its claims (RFC 7519, and ADR-14 for those
-of NATS).
+A fence is a line that begins and ends with three dashes or more; what stands between decides what
+the block is. A JWT is three parts of URL-safe base64 without padding; the middle one is a JSON
+object, its claims (RFC 7519, and ADR-14 for those of NATS).
 
-Whatever is wrong is one typed error, and neither its message nor its context holds anything of what was read: all of it
-is secret.
+Whatever is wrong is one typed error, and neither its message nor its context holds anything of what
+was read: all of it is secret.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ class Claims:
             raise InvalidCredentials("expected a JWT, three parts of base64 with dots between")
         claims = _json_object(found[1])
         if claims is None:
-            raise InvalidCredentials("expected a JSON object as claims of the JWT, got something else")
+            raise InvalidCredentials(
+                "expected a JSON object as claims of the JWT, got something else"
+            )
         expires = claims.get("exp")
         if expires is not None and (type(expires) is not int or not 0 <= expires < 2**63):
             raise InvalidCredentials(
@@ -92,7 +94,8 @@ class UserCreds(RedactedSecret):
         """What the text of a creds file says.
 
         Raises:
-            InvalidCredentials: not exactly one JWT and one seed of a user, or one of them is damaged.
+            InvalidCredentials: not exactly one JWT and one seed of a user, or one of them is
+                damaged.
         """
         blocks = _blocks(_lines(text))
         made = cls(jwt=_only(blocks, "JWT"), seed=user_seed(_only(blocks, "SEED")))
@@ -149,9 +152,13 @@ def _blocks(lines: list[str]) -> list[tuple[str, str]]:
             found.append((open_name, "".join(held)))
             open_name = None
         else:
-            raise InvalidCredentials("expected BEGIN and END to take turns in the creds file, they do not")
+            raise InvalidCredentials(
+                "expected BEGIN and END to take turns in the creds file, they do not"
+            )
     if open_name is not None:
-        raise InvalidCredentials("expected an END behind the last BEGIN of the creds file, it is missing")
+        raise InvalidCredentials(
+            "expected an END behind the last BEGIN of the creds file, it is missing"
+        )
     return found
 
 
@@ -167,7 +174,9 @@ def _fence(line: str) -> tuple[str, str]:
 def _only(blocks: list[tuple[str, str]], word: str) -> str:
     fitting = [held for name, held in blocks if word in name]
     if len(fitting) != 1:
-        raise InvalidCredentials(f"expected one block with a {word} in the creds file, got {len(fitting)}")
+        raise InvalidCredentials(
+            f"expected one block with a {word} in the creds file, got {len(fitting)}"
+        )
     return fitting[0]
 
 

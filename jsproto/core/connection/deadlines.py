@@ -1,9 +1,9 @@
 """One heap for the deadlines of all conversations.
 
-A conversation shows one deadline; the agenda knows whose is next. Moving a deadline only pushes the new one: the old
-entry stays in the heap, is stale because the table names another moment, and is dropped when it reaches the top. To
-keep a consumer that moves its deadline for every message from growing the heap, the heap is rebuilt when stale entries
-outnumber live ones.
+A conversation shows one deadline; the agenda knows whose is next. Moving a deadline only pushes the
+new one: the old entry stays in the heap, is stale because the table names another moment, and is
+dropped when it reaches the top. To keep a consumer that moves its deadline for every message from
+growing the heap, the heap is rebuilt when stale entries outnumber live ones.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class DeadlineHeap(Snapshottable):
         return None
 
     def due(self, now: float) -> int | None:
-        """Take out and answer the key whose deadline is earliest and not after ``now``; ``None`` if none is due."""
+        """Take out and answer the key whose deadline is earliest and not after ``now``; ``None`` if
+        none is due.
+        """
         at = self.next()
         if at is None or at > now:
             return None

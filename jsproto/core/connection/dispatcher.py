@@ -1,18 +1,22 @@
 """The conversations' side of a connection: who is there, what they said, when they are due.
 
-Theory. A conversation is told something, and then it is *stirred*: its port's commands become bytes and routes, its
-notices become events, its deadline goes on the agenda, whoever waits for it is named, and it is forgotten once nothing
-more can come or go. That is the whole life of a conversation, and this file is the only place where it happens. Links
-come and go around it: `link_lost` and `restore` are all that it knows of them.
+Theory. A conversation is told something, and then it is *stirred*: its port's commands become bytes
+and routes, its notices become events, its deadline goes on the agenda, whoever waits for it is
+named, and it is forgotten once nothing more can come or go. That is the whole life of a
+conversation, and this file is the only place where it happens. Links come and go around it:
+`link_lost` and `restore` are all that it knows of them.
 
-A SUB that replaces another leaves the old sid in the table until the PONG behind its UNSUB, so that nothing which was
-on its way is lost. Every PING of this connection is answered in order, so the fences are one queue. The one that a drain
-waits for has a time limit, and a shorter one while the server says nothing: behind it the conversation is told as if the PONG had come, and
-nobody waits for a silent server.
+A SUB that replaces another leaves the old sid in the table until the PONG behind its UNSUB, so that
+nothing which was on its way is lost. Every PING of this connection is answered in order, so the
+fences are one queue. The one that a drain waits for has a time limit, and a shorter one while the
+server says nothing: behind it the conversation is told as if the PONG had come, and nobody waits
+for a silent server.
 
-A server that takes no more subscriptions says so without naming the one that it refused (`Dispatcher.turn_away`). A SUB is unproven until the
-PONG behind it, or until something comes for it. As long as nothing was given up meanwhile, the server refuses the newest ones, and as
-many as it complains of. After an UNSUB nobody can tell which, and all that are unproven count as refused: none may look alive in silence.
+A server that takes no more subscriptions says so without naming the one that it refused
+(`Dispatcher.turn_away`). A SUB is unproven until the PONG behind it, or until something comes for
+it. As long as nothing was given up meanwhile, the server refuses the newest ones, and as many as it
+complains of. After an UNSUB nobody can tell which, and all that are unproven count as refused: none
+may look alive in silence.
 """
 
 from __future__ import annotations
@@ -37,7 +41,8 @@ from jsproto.wire.headers import Headers
 
 PING: Final = encode(Ping())
 
-#: What a PONG answers: the port's number and token (0 for the connection's own PINGs) and sids to forget.
+#: What a PONG answers: the port's number and token (0 for the connection's own PINGs) and sids to
+#: forget.
 Fence = tuple[int, int, tuple[str, ...]]
 
 
@@ -55,9 +60,12 @@ class Stats:
     """Counters since the connection was made. They only grow, and cost nothing for each message.
 
     Attributes:
-        messages_in: messages that came: for subscriptions, answers and statuses of the server, and what nobody waited for.
-        messages_out: messages handed to the transport: publishes, requests, pulls and acknowledgements.
-        bytes_in: everything that came over the wire, under TLS and WebSocket: the lines of the protocol too.
+        messages_in: messages that came: for subscriptions, answers and statuses of the server, and
+            what nobody waited for.
+        messages_out: messages handed to the transport: publishes, requests, pulls and
+            acknowledgements.
+        bytes_in: everything that came over the wire, under TLS and WebSocket: the lines of the
+            protocol too.
         bytes_out: everything handed to the transport, counted in the same way.
         dropped: messages that a subscription lost to its own limits.
         unknown_sid: messages for a subscription that was gone, or answers that nobody waited for.
@@ -66,7 +74,8 @@ class Stats:
         attempts_failed: attempts to get a link that came to nothing.
         errors: ``-ERR`` lines of the server, whatever became of them.
         pings_out: PINGs of the keepalive; those of a flush or a drain are not counted.
-        pings_in: PINGs of the server. Each is answered by a PONG, or many by one, if the server sends more and reads nothing.
+        pings_in: PINGs of the server. Each is answered by a PONG, or many by one, if the server
+            sends more and reads nothing.
     """
 
     messages_in: int = 0
@@ -127,7 +136,8 @@ class Dispatcher:
         self.outbound = Outbound()
         self.agenda = DeadlineHeap()
         self._moved: dict[int, Conversation[object]] = {}
-        #: The fence that a drain waits for, by the port's number; its time is on the agenda under that number, negative.
+        #: The fence that a drain waits for, by the port's number; its time is on the agenda under
+        #: that number, negative.
         self._drains: dict[int, Drain] = {}
         self.events: deque[Event] = deque()
         self.stats = Stats()
@@ -142,7 +152,8 @@ class Dispatcher:
         self._pongs: deque[Fence] = deque()
         #: PONGs of this link so far.
         self._answered = 0
-        #: SUBs of this link that nothing has proven yet, oldest first: how many PINGs went before, the subject and the queue, by sid.
+        #: SUBs of this link that nothing has proven yet, oldest first: how many PINGs went before,
+        #: the subject and the queue, by sid.
         self._unproven: dict[str, tuple[int, str, str]] = {}
         #: Whether there was an UNSUB while some were unproven.
         self._gave_up = False
@@ -153,7 +164,9 @@ class Dispatcher:
     # ------------------------------------------------------------------ life of a conversation
 
     def open(self, conversation: Conversation[object], now: float) -> None:
-        """Give it a port, start it, and raise what its first command was refused with; then nothing is left of it."""
+        """Give it a port, start it, and raise what its first command was refused with; then nothing
+        is left of it.
+        """
         self._numbers += 1
         router = self.router
         port = conversation.port = Port(
@@ -182,7 +195,9 @@ class Dispatcher:
             raise conversation.error
 
     def flush_conversation(self, conversation: Conversation[object], now: float) -> None:
-        """After it was told something: send, note its deadline, wake who waits, forget it if it is finished."""
+        """After it was told something: send, note its deadline, wake who waits, forget it if it is
+        finished.
+        """
         port = conversation.port
         while port.commands:
             self._send(conversation, now)
@@ -209,7 +224,9 @@ class Dispatcher:
             self.events.append(Ready(conversation))
 
     def offered(self, conversation: Conversation[object], now: float) -> None:
-        """After it was opened, or took an item of the user: `flush_conversation`, or only its deadline where there is nothing else to do."""
+        """After it was opened, or took an item of the user: `flush_conversation`, or only its
+        deadline where there is nothing else to do.
+        """
         port = conversation.port
         if (
             port.commands
@@ -222,7 +239,9 @@ class Dispatcher:
             self._moved[port.number] = conversation
 
     def tick(self, now: float, heard: float) -> None:
-        """Tell everybody whose deadline has come, each once. ``heard``: when the server said something last."""
+        """Tell everybody whose deadline has come, each once. ``heard``: when the server said
+        something last.
+        """
         due: list[int] = []
         self._note()
         while (number := self.agenda.due(now)) is not None:
@@ -247,7 +266,9 @@ class Dispatcher:
     def limit_drain(
         self, conversation: Conversation[object], now: float, *, until: float, silence: float
     ) -> None:
-        """Its drain waits for its newest fence, but not beyond this moment, and no longer than the server is silent for so many seconds."""
+        """Its drain waits for its newest fence, but not beyond this moment, and no longer than the
+        server is silent for so many seconds.
+        """
         port = conversation.port
         self._drains[port.number] = Drain(port.fences[-1], until, silence)
         self.agenda.put(-port.number, min(now + silence, until))
@@ -262,7 +283,9 @@ class Dispatcher:
         return self.agenda.next()
 
     def _note(self) -> None:
-        """Put the deadlines of those who were stirred on the agenda, each once however often it was."""
+        """Put the deadlines of those who were stirred on the agenda, each once however often it
+        was.
+        """
         known = self.router.conversations
         for number, conversation in self._moved.items():
             self.agenda.put(number, conversation.deadline if number in known else None)
@@ -304,7 +327,9 @@ class Dispatcher:
             self.router.unknown += len(run)
 
     def ponged(self, now: float) -> bool:
-        """A PONG came. ``True`` if it answers a PING of the connection's own and was the last that is owed."""
+        """A PONG came. ``True`` if it answers a PING of the connection's own and was the last that
+        is owed.
+        """
         if not self._pongs:
             return False
         number, token, sids = self._pongs.popleft()
@@ -334,7 +359,9 @@ class Dispatcher:
             self.flush_conversation(conversation, now)
 
     def turn_away(self, now: float) -> None:
-        """The server took no more subscriptions, and refused one for each complaint, of those that were sent since the last PONG."""
+        """The server took no more subscriptions, and refused one for each complaint, of those that
+        were sent since the last PONG.
+        """
         said = str(self.complaints[0])
         unproven = [sid for sid in self._unproven if not self._heard_of(sid)]
         refused = unproven if self._gave_up else unproven[-len(self.complaints) :]
@@ -406,7 +433,9 @@ class Dispatcher:
             self.flush_conversation(conversation, now)
 
     def restore(self, now: float) -> None:
-        """A link is up: subscriptions first, then those who ask again, then what was kept, then the fences behind it."""
+        """A link is up: subscriptions first, then those who ask again, then what was kept, then the
+        fences behind it.
+        """
         self.up = True
         if self._muxed:
             self._subscribe_mux()
@@ -446,9 +475,11 @@ class Dispatcher:
     def _post(
         self, number: int, subject: str, payload: bytes | str, reply: str, headers: Headers | None
     ) -> None:
-        """Write what will be answered below a port's own inbox; the way of `Port.ask` around the commands.
+        """Write what will be answered below a port's own inbox; the way of `Port.ask` around the
+        commands.
 
-        Whoever asks waits from now on, so its deadline is to be noted, whatever it is asked by: a take too.
+        Whoever asks waits from now on, so its deadline is to be noted, whatever it is asked by: a
+        take too.
         """
         self._moved[number] = self.router.conversations[number]
         self.outbound.append_bound(
@@ -458,7 +489,9 @@ class Dispatcher:
         )
 
     def _publish(self, conversation: Conversation[object], command: Publish, now: float) -> None:
-        """One publish; what can't be encoded or is too large is refused here, in the place of the server."""
+        """One publish; what can't be encoded or is too large is refused here, in the place of the
+        server.
+        """
         try:
             data = self.encoded(command)
         except LocalProtocolError as error:
@@ -470,7 +503,9 @@ class Dispatcher:
         self.outbound.append_bound(data)
 
     def _send(self, conversation: Conversation[object], now: float) -> None:
-        """Turn a port's commands into bytes and routes. While the link is down only the routes change."""
+        """Turn a port's commands into bytes and routes. While the link is down only the routes
+        change.
+        """
         port = conversation.port
         router = self.router
         outbound = self.outbound
@@ -503,7 +538,9 @@ class Dispatcher:
             outbound.append_control(PING)
 
     def _keep(self, port: Port, inbox: Inbox) -> None:
-        """Keep an inbox for whoever asks the same next; one too many is given up, and nothing can come to it."""
+        """Keep an inbox for whoever asks the same next; one too many is given up, and nothing can
+        come to it.
+        """
         port.clean = None
         sid = self._spares.keep(port.asked, inbox)
         self._unproven.pop(inbox[0], None)
@@ -514,10 +551,16 @@ class Dispatcher:
         self._subscribe(Sub(self.router.mux_subject, MUX_SID))
 
     def _subscribe(self, command: Sub) -> None:
-        self._unproven[command.sid] = (self._answered + len(self._pongs), command.subject, command.queue)
+        self._unproven[command.sid] = (
+            self._answered + len(self._pongs),
+            command.subject,
+            command.queue,
+        )
         self.outbound.append_control(encode(command))
 
     def _unsubscribe(self, command: Unsub) -> None:
         self._unproven.pop(command.sid, None)
-        self._gave_up = self._gave_up or (bool(self._unproven) and command.sid not in self._turned_away)
+        self._gave_up = self._gave_up or (
+            bool(self._unproven) and command.sid not in self._turned_away
+        )
         self.outbound.append_control(encode(command))

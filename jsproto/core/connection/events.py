@@ -1,7 +1,8 @@
 """What the connection tells: a closed union, drained with ``next_event``.
 
-Four are for the adapter, which knows *how*: dial, upgrade to TLS, hang up, and find credentials. The others are for
-everybody and say what happened; by the time an event is out, the observable state already agrees with it.
+Four are for the adapter, which knows *how*: dial, upgrade to TLS, hang up, and find credentials.
+The others are for everybody and say what happened; by the time an event is out, the observable
+state already agrees with it.
 """
 
 from __future__ import annotations
@@ -33,13 +34,16 @@ class NoticeKind(Enum):
     UNKNOWN_SID = "UNKNOWN_SID"
     #: Messages were dropped by a subscription's own policy; the detail is their number.
     SLOW_CONSUMER = "SLOW_CONSUMER"
-    #: What was written and did not leave: the transport still held it when the link ended, or refused it; or published messages that
-    #: were kept will not be sent, because the connection was closed, or because they are larger than what the server of the new link
-    #: takes. The detail is their bytes, at most: of a TCP stream nobody knows more.
+    #: What was written and did not leave: the transport still held it when the link ended, or
+    #: refused it; or published messages that were kept will not be sent, because the connection was
+    #: closed, or because they are larger than what the server of the new link takes. The detail is
+    #: their bytes, at most: of a TCP stream nobody knows more.
     UNSENT = "UNSENT"
-    #: What may be written once was asked for again, and nothing was sent; the detail is the `Settleable`.
+    #: What may be written once was asked for again, and nothing was sent; the detail is the
+    #: `Settleable`.
     REPEATED = "REPEATED"
-    #: A drain did not end within its time: that of the connection was cut, that of one conversation waited for the server in vain.
+    #: A drain did not end within its time: that of the connection was cut, that of one conversation
+    #: waited for the server in vain.
     DRAIN_TIMEOUT = "DRAIN_TIMEOUT"
 
 
@@ -58,7 +62,9 @@ class Dial:
 @final
 @frozen
 class Upgrade:
-    """Put TLS over the byte stream that is open, then say ``transport_up`` again, or ``transport_down``."""
+    """Put TLS over the byte stream that is open, then say ``transport_up`` again, or
+    ``transport_down``.
+    """
 
     server: Server
 
@@ -66,7 +72,9 @@ class Upgrade:
 @final
 @frozen
 class Authenticate:
-    """Credentials are needed: answer with ``authenticate``. ``nonce`` is what a key would sign, empty if none was sent."""
+    """Credentials are needed: answer with ``authenticate``. ``nonce`` is what a key would sign,
+    empty if none was sent.
+    """
 
     server: Server
     nonce: str = field(converter=as_secret, repr=False)
@@ -75,7 +83,9 @@ class Authenticate:
 @final
 @frozen
 class HangUp:
-    """Send what is left in ``data_to_send``, then close the byte stream; no ``transport_down`` is expected."""
+    """Send what is left in ``data_to_send``, then close the byte stream; no ``transport_down`` is
+    expected.
+    """
 
     reason: str
 
@@ -114,9 +124,13 @@ class Closed:
 
 
 @final
-@define(unsafe_hash=True)  # one for each run of messages: a frozen one costs three times as much to make
+@define(
+    unsafe_hash=True
+)  # one for each run of messages: a frozen one costs three times as much to make
 class Ready:
-    """Whoever was told to wait may ask again; ``None`` is the outbound buffer of the connection itself."""
+    """Whoever was told to wait may ask again; ``None`` is the outbound buffer of the connection
+    itself.
+    """
 
     conversation: Conversation[object] | None
 
@@ -124,7 +138,9 @@ class Ready:
 @final
 @frozen
 class Notice:
-    """Something worth knowing that ends nothing. ``conversation`` is ``None`` for the connection itself."""
+    """Something worth knowing that ends nothing. ``conversation`` is ``None`` for the connection
+    itself.
+    """
 
     conversation: Conversation[object] | None
     kind: Enum
@@ -132,5 +148,14 @@ class Notice:
 
 
 Event: TypeAlias = (
-    Dial | Upgrade | Authenticate | HangUp | Connected | Disconnected | LameDuck | Closed | Ready | Notice
+    Dial
+    | Upgrade
+    | Authenticate
+    | HangUp
+    | Connected
+    | Disconnected
+    | LameDuck
+    | Closed
+    | Ready
+    | Notice
 )

@@ -2,15 +2,19 @@
 
 Theory. One link at a time, and one attempt after another:
 
-    WAITING ─▶ DIALING ─▶ GREETED ─▶ [UPGRADING ─▶ SECURED] ─▶ [ASKING] ─▶ CHECKING ─▶ UP ─▶ WAITING ...
-                                                                                      └▶ CLOSING ─▶ CLOSED
+    WAITING ─▶ DIALING ─▶ GREETED ─▶ [UPGRADING ─▶ SECURED] ─▶ [ASKING] ─▶ CHECKING ─▶ UP ─▶ WAITING
+    ...
+                                                                                      └▶ CLOSING ─▶
+                                                                                      CLOSED
 
-``GREETED`` waits for INFO on an open stream, ``UPGRADING`` for the adapter to put TLS over it, ``ASKING`` for
-credentials, ``CHECKING`` for the PONG behind our CONNECT: only that PONG proves that the server let us in, at the first
-connect and at every reconnect alike. One deadline spans a whole attempt, from dial to PONG, whatever phase hangs.
+``GREETED`` waits for INFO on an open stream, ``UPGRADING`` for the adapter to put TLS over it,
+``ASKING`` for credentials, ``CHECKING`` for the PONG behind our CONNECT: only that PONG proves that
+the server let us in, at the first connect and at every reconnect alike. One deadline spans a whole
+attempt, from dial to PONG, whatever phase hangs.
 
-The table says where an input leads; the connection decides what is sent. The keepalive is arithmetic over the moment
-of the last input: only what comes in proves life, writing never postpones a PING.
+The table says where an input leads; the connection decides what is sent. The keepalive is
+arithmetic over the moment of the last input: only what comes in proves life, writing never
+postpones a PING.
 """
 
 from __future__ import annotations
@@ -115,7 +119,13 @@ OPEN: Final = frozenset(
 )
 #: States between dial and PONG.
 ATTEMPTING: Final = frozenset(
-    {LinkState.DIALING, LinkState.GREETED, LinkState.UPGRADING, LinkState.ASKING, LinkState.CHECKING}
+    {
+        LinkState.DIALING,
+        LinkState.GREETED,
+        LinkState.UPGRADING,
+        LinkState.ASKING,
+        LinkState.CHECKING,
+    }
 )
 #: States in which nothing new begins.
 OVER: Final = frozenset({LinkState.CLOSING, LinkState.CLOSED})
@@ -131,7 +141,12 @@ class Link(Snapshottable):
 
     __slots__ = ("_interval", "_max_out", "last_input", "pings_out", "state", "timers")
 
-    STATE: ClassVar[Codecs] = {"last_input": PLAIN, "pings_out": PLAIN, "state": LinkState, "timers": PART}
+    STATE: ClassVar[Codecs] = {
+        "last_input": PLAIN,
+        "pings_out": PLAIN,
+        "state": LinkState,
+        "timers": PART,
+    }
 
     def __init__(self, *, ping_interval: float, max_pings_out: int) -> None:
         self._interval = ping_interval
@@ -150,7 +165,9 @@ class Link(Snapshottable):
         try:
             self.state = TRANSITIONS[self.state][what]
         except KeyError:
-            raise LocalProtocolError(f"expected no {what.name} while the link is {self.state.name}") from None
+            raise LocalProtocolError(
+                f"expected no {what.name} while the link is {self.state.name}"
+            ) from None
 
     def alive(self, now: float) -> None:
         """Bytes came in."""
@@ -163,7 +180,9 @@ class Link(Snapshottable):
         self.timers.set(LinkTimer.PING, now + self._interval)
 
     def quiet(self, now: float) -> bool | None:
-        """The keepalive timer fired: ``True`` send a PING, ``False`` all is well, ``None`` the link is stale."""
+        """The keepalive timer fired: ``True`` send a PING, ``False`` all is well, ``None`` the link
+        is stale.
+        """
         due = self.last_input + self._interval * (self.pings_out + 1)
         if due > now:
             self.timers.set(LinkTimer.PING, due)

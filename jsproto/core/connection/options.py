@@ -1,6 +1,7 @@
 """How a connection behaves. Everything has a default that a long-running service would choose.
 
-All times are seconds or a `timedelta`, all sizes bytes. Options are checked here, once, before anything is dialled.
+All times are seconds or a `timedelta`, all sizes bytes. Options are checked here, once, before
+anything is dialled.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Tls(Enum):
     IF_ASKED = "IF_ASKED"
     #: Never connect without.
     REQUIRED = "REQUIRED"
-    #: Never connect without, and have TLS stand before the server says a word (``handshake_first``, nats-server 2.10.4).
+    #: Never connect without, and have TLS stand before the server says a word (``handshake_first``,
+    #: nats-server 2.10.4).
     FIRST = "FIRST"
     #: Take it wherever it is offered, connect in clear where it is not.
     IF_OFFERED = "IF_OFFERED"
@@ -36,7 +38,8 @@ def servers_of(given: str | Server | Iterable[str | Server]) -> tuple[Server, ..
     """Servers from URLs (several may stand in one text, with commas between) or ready made.
 
     Raises:
-        InvalidConfig: a URL that is none, or a comma in user info: what stands before it would be looked up as a host.
+        InvalidConfig: a URL that is none, or a comma in user info: what stands before it would be
+            looked up as a host.
     """
     if isinstance(given, Server):
         return (given,)
@@ -59,13 +62,17 @@ def servers_of(given: str | Server | Iterable[str | Server]) -> tuple[Server, ..
     return tuple(found)
 
 
-def _not_empty(_self: object, _attribute: Attribute[tuple[Server, ...]], value: tuple[Server, ...]) -> None:
+def _not_empty(
+    _self: object, _attribute: Attribute[tuple[Server, ...]], value: tuple[Server, ...]
+) -> None:
     if not value:
         raise InvalidConfig("expected at least one server, got none")
 
 
 def _auth(_self: object, _attribute: Attribute[Auth | None], value: object) -> None:
-    if value is not None and not isinstance(value, Auth):  # what it is stays unsaid, it may be a secret
+    if value is not None and not isinstance(
+        value, Auth
+    ):  # what it is stays unsaid, it may be a secret
         raise InvalidConfig(
             f"expected an Auth as auth, as Auth(user=..., password=...), got {type(value).__name__}"
         )
@@ -79,7 +86,9 @@ def _tls(_self: object, _attribute: Attribute[Tls], value: object) -> None:
 
 def _flag(_self: object, attribute: Attribute[bool], value: object) -> None:
     if not isinstance(value, bool):
-        raise InvalidConfig(f"expected True or False as {attribute.name}, got {type(value).__name__}")
+        raise InvalidConfig(
+            f"expected True or False as {attribute.name}, got {type(value).__name__}"
+        )
 
 
 def _count(_self: object, attribute: Attribute[int], value: int) -> None:
@@ -117,7 +126,9 @@ def _all_above_zero(
 
 def _waits(values: Iterable[float | timedelta]) -> tuple[float, ...]:
     if not isinstance(cast("object", values), Iterable):
-        raise InvalidConfig(f"expected several waits as reconnect_waits, got {type(values).__name__}")
+        raise InvalidConfig(
+            f"expected several waits as reconnect_waits, got {type(values).__name__}"
+        )
     return tuple(in_seconds(value) for value in values)
 
 
@@ -137,30 +148,38 @@ class Options:
 
     Attributes:
         servers: URLs or `Server` values; a single URL may be given as it is.
-        auth: static credentials; user info in a URL counts when no user and no token is given here. A user without a password
-            here, beside a password in a URL, is refused: that password would not be sent.
+        auth: static credentials; user info in a URL counts when no user and no token is given here.
+            A user without a password here, beside a password in a URL, is refused: that password
+            would not be sent.
         ask_for_credentials: ask with an `Authenticate` event at each handshake instead.
         inbox_prefix: first tokens of every inbox of this connection.
         connect_timeout: from dial to the verified handshake of one attempt.
-        connect_sweeps: how often all servers are tried before the first connect fails; ``None`` is for ever.
-        max_reconnects: attempts at one server in a row before it is given up; ``None`` (or -1) is for ever. With 0 a lost link
-            closes the connection.
-        reconnect_wait: least time between two attempts at one server; doubles up to ``reconnect_wait_max``.
-        reconnect_waits: other waits in their place, one by one: before the second attempt at one server in a row, the third and so on; the last
-            goes on for ever. They are kept to exactly, without jitter.
+        connect_sweeps: how often all servers are tried before the first connect fails; ``None`` is
+            for ever.
+        max_reconnects: attempts at one server in a row before it is given up; ``None`` (or -1) is
+            for ever. With 0 a lost link closes the connection.
+        reconnect_wait: least time between two attempts at one server; doubles up to
+            ``reconnect_wait_max``.
+        reconnect_waits: other waits in their place, one by one: before the second attempt at one
+            server in a row, the third and so on; the last goes on for ever. They are kept to
+            exactly, without jitter.
         reconnect_jitter: most random time added to that wait (``reconnect_jitter_tls`` with TLS).
         randomize: shuffle the servers once at the start.
         ignore_gossip: do not learn servers from INFO.
         move_on_lame_duck: leave a server that announces its end, if another is known.
-        ping_interval: silence after which a PING is sent; ``max_pings_out`` of them unanswered end the link.
+        ping_interval: silence after which a PING is sent; ``max_pings_out`` of them unanswered end
+            the link.
         max_payload: most that a delivered frame may announce; INFO can only lower it.
-        max_control_line: most bytes of a line that the server says, with subject and reply; more is needed only where the server's own
-            ``max_control_line`` was raised, which INFO does not tell.
-        outbound_high: above so many unsent bytes `send` says ``False``; below ``outbound_low`` it is `Ready` again.
+        max_control_line: most bytes of a line that the server says, with subject and reply; more is
+            needed only where the server's own ``max_control_line`` was raised, which INFO does not
+            tell.
+        outbound_high: above so many unsent bytes `send` says ``False``; below ``outbound_low`` it
+            is `Ready` again.
         max_backlog: most bytes of publishes kept while no link is up; 0 keeps none.
-        drain_timeout: a drain of the connection that takes longer is cut; one of a single feed waits so long for the server.
-        drain_silence: a drain that waits for the server goes on without it when it has said nothing for so long, whatever
-            ``drain_timeout`` allows.
+        drain_timeout: a drain of the connection that takes longer is cut; one of a single feed
+            waits so long for the server.
+        drain_silence: a drain that waits for the server goes on without it when it has said nothing
+            for so long, whatever ``drain_timeout`` allows.
         close_timeout: how long `close` waits for the server to have read everything.
     """
 
@@ -181,8 +200,12 @@ class Options:
     connect_sweeps: int | None = field(default=1, validator=_sweeps)
     max_reconnects: int | None = field(default=None, converter=_for_ever, validator=_count_or_none)
     reconnect_wait: float = field(default=0.25, converter=in_seconds, validator=_seconds_above_zero)
-    reconnect_wait_max: float = field(default=4.0, converter=in_seconds, validator=_seconds_above_zero)
-    reconnect_waits: tuple[float, ...] = field(default=(), converter=_waits, validator=_all_above_zero)
+    reconnect_wait_max: float = field(
+        default=4.0, converter=in_seconds, validator=_seconds_above_zero
+    )
+    reconnect_waits: tuple[float, ...] = field(
+        default=(), converter=_waits, validator=_all_above_zero
+    )
     reconnect_jitter: float = field(default=0.1, converter=in_seconds, validator=_seconds)
     reconnect_jitter_tls: float = field(default=1.0, converter=in_seconds, validator=_seconds)
     randomize: bool = field(default=True, validator=_flag)

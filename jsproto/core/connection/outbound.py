@@ -1,14 +1,16 @@
 """Bytes on their way out, and those that wait for a link.
 
-Theory. Two kinds of bytes share one stream. What belongs to a link (CONNECT, SUB, pulls, calls, PING) must never reach
-another link: a request repeated on a new link is a duplicate, an old UNSUB kills a new subscription. What the user
-published or acked belongs to the user: if it was not handed to the transport when the link was lost, it is known to be
-unsent and goes out on the next link, behind the restored subscriptions, in order and once. What was handed over is
-gone, whatever became of it.
+Theory. Two kinds of bytes share one stream. What belongs to a link (CONNECT, SUB, pulls, calls,
+PING) must never reach another link: a request repeated on a new link is a duplicate, an old UNSUB
+kills a new subscription. What the user published or acked belongs to the user: if it was not handed
+to the transport when the link was lost, it is known to be unsent and goes out on the next link,
+behind the restored subscriptions, in order and once. What was handed over is gone, whatever became
+of it.
 
-Everything is appended as encoded bytes and joined once. The positions of link-bound pieces are kept in a set, because
-they are the rare ones. Bytes are counted when somebody asks how many they are, and messages as the pieces that are none of the rare
-commands: an ack is too common to be counted alone.
+Everything is appended as encoded bytes and joined once. The positions of link-bound pieces are kept
+in a set, because they are the rare ones. Bytes are counted when somebody asks how many they are,
+and messages as the pieces that are none of the rare commands: an ack is too common to be counted
+alone.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ class Outbound(Snapshottable):
     Attributes:
         append: add a publish or an ack of the user.
         messages: messages that were handed over so far.
-        pieces: the encoded commands that wait for `take`, oldest first, to be read only; until a `restore` it is always the same list.
+        pieces: the encoded commands that wait for `take`, oldest first, to be read only; until a
+            `restore` it is always the same list.
         kept: publishes that wait for a link; ``kept_size`` are their bytes.
     """
 
@@ -108,8 +111,8 @@ class Outbound(Snapshottable):
     def resume(self, max_payload: int = 0) -> int:
         """A link is up and the subscriptions are restored: what was kept follows.
 
-        What this server would not take (``max_payload`` > 0) is left out, since it would end the link and lose all
-        that stands behind it. Answers how many bytes those are.
+        What this server would not take (``max_payload`` > 0) is left out, since it would end the
+        link and lose all that stands behind it. Answers how many bytes those are.
         """
         fit = [data for data in self.kept if not max_payload or announced(data) <= max_payload]
         left_out = self.kept_size - sum(map(len, fit))

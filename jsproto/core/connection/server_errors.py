@@ -1,8 +1,8 @@
 """What a ``-ERR`` of the server means: for the link, for the credentials, and as a typed error.
 
-The texts are the server's (`server/errors.go`, `server/client.go`); they are matched without case by how they begin,
-because newer servers append details. What is not in the table is reported and follows the fate of the link: if the
-server hangs up behind it, it is the reason.
+The texts are the server's (`server/errors.go`, `server/client.go`); they are matched without case
+by how they begin, because newer servers append details. What is not in the table is reported and
+follows the fate of the link: if the server hangs up behind it, it is the reason.
 """
 
 from __future__ import annotations
@@ -78,8 +78,11 @@ ROWS: Final[tuple[tuple[str, LinkEffect, type[JsprotoError]], ...]] = (
 #: What the server quotes is quoted as Go does it (``%q``).
 _TEXT: Final = r'"((?:[^"\\]|\\.)*)"'
 _KIND: Final = re.compile("publish|subscription", re.IGNORECASE)
-#: From the first quote on. A search for the word and the quote together would read the rest of the text again for each such word.
-_QUOTED: Final = re.compile(rf"{_TEXT}(?: using queue {_TEXT})?(?: \(sid {_TEXT}\))?", re.IGNORECASE)
+#: From the first quote on. A search for the word and the quote together would read the rest of the
+#: text again for each such word.
+_QUOTED: Final = re.compile(
+    rf"{_TEXT}(?: using queue {_TEXT})?(?: \(sid {_TEXT}\))?", re.IGNORECASE
+)
 _ESCAPED: Final = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)", re.DOTALL)
 _SHORT: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
@@ -87,7 +90,9 @@ _SHORT: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t
 @final
 @frozen
 class ServerErr:
-    """A ``-ERR`` understood. ``subject`` is what it quotes, empty if nothing; ``full``: it refuses a subscription and names none."""
+    """A ``-ERR`` understood. ``subject`` is what it quotes, empty if nothing; ``full``: it refuses
+    a subscription and names none.
+    """
 
     fate: LinkEffect
     error: JsprotoError
@@ -98,10 +103,13 @@ class ServerErr:
 def refusal(text: str, secrets: Iterable[str] = ()) -> ServerErr:
     """Judge the text of a ``-ERR``; total: unknown texts are a `ServerError` with fate ``UNKNOWN``.
 
-    ``secrets`` are what we told the server: a text that echoes one is judged as it came and shown without.
+    ``secrets`` are what we told the server: a text that echoes one is judged as it came and shown
+    without.
     """
     lowered = text.lower()
-    row = next((row for row in ROWS if lowered.startswith(row[0])), ("", LinkEffect.UNKNOWN, ServerError))
+    row = next(
+        (row for row in ROWS if lowered.startswith(row[0])), ("", LinkEffect.UNKNOWN, ServerError)
+    )
     _, fate, kind = row
     said = f"server said {shorten(without(text, secrets), 200)}"
     if kind is PermissionViolation:
@@ -111,7 +119,9 @@ def refusal(text: str, secrets: Iterable[str] = ()) -> ServerErr:
         if word is None or quoted is None:
             return ServerErr(fate, PermissionViolation(said))
         subject, queue, sid = (_unquoted(each or "") for each in quoted.groups())
-        return ServerErr(fate, PermissionViolation(said, subject, word[0].lower(), queue, sid), subject)
+        return ServerErr(
+            fate, PermissionViolation(said, subject, word[0].lower(), queue, sid), subject
+        )
     return ServerErr(fate, kind(said), full=row[0] == _FULL)
 
 

@@ -1,16 +1,19 @@
 """Where we may connect to: servers, and the pool that decides who is next and when.
 
-Theory. Each server of the pool knows the earliest moment at which it may be dialled again. An attempt moves that
-moment on by a wait that doubles from ``reconnect_wait`` to ``reconnect_wait_max`` while attempts fail, plus jitter from
-injected entropy; only a verified handshake resets it. The next server is the one whose moment comes first, so a sweep
-over several servers needs no pause, one server alone is never hammered, and the first attempt after a healthy link is
-immediate. Over all of them there are at most `MOST_DIALS` in a second. A server in lame duck mode is taken when nobody else may be dialled at that moment: never for ever, since
-the one that took its place may be gone, and it may be back itself.
+Theory. Each server of the pool knows the earliest moment at which it may be dialled again. An
+attempt moves that moment on by a wait that doubles from ``reconnect_wait`` to
+``reconnect_wait_max`` while attempts fail, plus jitter from injected entropy; only a verified
+handshake resets it. The next server is the one whose moment comes first, so a sweep over several
+servers needs no pause, one server alone is never hammered, and the first attempt after a healthy
+link is immediate. Over all of them there are at most `MOST_DIALS` in a second. A server in lame
+duck mode is taken when nobody else may be dialled at that moment: never for ever, since the one
+that took its place may be gone, and it may be back itself.
 
-Servers learned by gossip inherit what the configured URL said about security and user: they are bare ``host:port``. What is
-told over a WebSocket are addresses for WebSockets, so in a mixed pool each kind speaks of its own only. What is told in clear where TLS
-was asked for may be anybody's: of that a name is not taken, since its owner may well have a certificate for it, but a bare IP address is,
-since it must show the certificate of the configured server.
+Servers learned by gossip inherit what the configured URL said about security and user: they are
+bare ``host:port``. What is told over a WebSocket are addresses for WebSockets, so in a mixed pool
+each kind speaks of its own only. What is told in clear where TLS was asked for may be anybody's: of
+that a name is not taken, since its owner may well have a certificate for it, but a bare IP address
+is, since it must show the certificate of the configured server.
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ DEFAULT_PORT: Final = 4222
 _WEB_PORTS: Final = {"ws": 80, "wss": 443}
 
 #: What helps whoever has a password with such characters in it.
-ENCODE: Final = "in a user or password, write every / ? # % @ : , and blank percent-encoded, like %2F for /"
+ENCODE: Final = (
+    "in a user or password, write every / ? # % @ : , and blank percent-encoded, like %2F for /"
+)
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*").fullmatch
 _PORT: Final = re.compile(r"[0-9]{1,9}").fullmatch
 _HOST_CHARACTERS: Final = re.compile(r"[^\s/?#@\[\]]+").fullmatch
@@ -52,7 +57,8 @@ Entropy = Callable[[int], bytes]
 
 
 def text_of_utf8(_self: object, attribute: Attribute[str | None], value: str | None) -> None:
-    """Refuse text that CONNECT can't carry, when it is configured and not in the middle of a handshake.
+    """Refuse text that CONNECT can't carry, when it is configured and not in the middle of a
+    handshake.
 
     Raises:
         InvalidConfig: it names the attribute and not the text.
@@ -72,7 +78,9 @@ def url_path(_self: object, _attribute: Attribute[str | None], value: str | None
         InvalidConfig: it shows nothing of the path, whose query may hold a secret.
     """
     if value is not None and (not isinstance(value, str) or _PATH(value) is None):
-        raise InvalidConfig("expected a path of printable ASCII without blanks, from / on, got another")
+        raise InvalidConfig(
+            "expected a path of printable ASCII without blanks, from / on, got another"
+        )
 
 
 def _host_name(_self: object, attribute: Attribute[str], value: str) -> None:
@@ -86,36 +94,47 @@ def _host_name(_self: object, attribute: Attribute[str], value: str) -> None:
 @final
 @frozen(kw_only=True)
 class Server(RedactedSecret):
-    """One server address. The password and token of its URL appear in no ``repr``, not in ``str`` and in no pickle.
+    """One server address. The password and token of its URL appear in no ``repr``, not in ``str``
+    and in no pickle.
 
     Attributes:
-        host: a name or an address as a dialler takes it: without brackets, with ``%zone`` if a link-local address has one.
-        path: what is asked for if the server is spoken to through a WebSocket, with its query; ``None`` is ``/``.
-        tls_name: the name that its certificate must show, if that is not ``host``: a server that was learned by gossip as a
-            bare IP address is known by the name of the configured one.
+        host: a name or an address as a dialler takes it: without brackets, with ``%zone`` if a
+            link-local address has one.
+        path: what is asked for if the server is spoken to through a WebSocket, with its query;
+            ``None`` is ``/``.
+        tls_name: the name that its certificate must show, if that is not ``host``: a server that
+            was learned by gossip as a bare IP address is known by the name of the configured one.
 
     Raises:
-        InvalidConfig: a host, a path or a secret that cannot be sent; the text shows nothing of them.
+        InvalidConfig: a host, a path or a secret that cannot be sent; the text shows nothing of
+            them.
     """
 
     host: str = field(validator=_host_name)
     port: int = DEFAULT_PORT
     scheme: str = "nats"
     user: str | None = field(default=None, validator=text_of_utf8)
-    password: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
-    token: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
+    password: str | None = field(
+        default=None, converter=secret_text, repr=False, validator=text_of_utf8
+    )
+    token: str | None = field(
+        default=None, converter=secret_text, repr=False, validator=text_of_utf8
+    )
     path: str | None = field(default=None, converter=secret_query, validator=url_path)
     gossiped: bool = False
     tls_name: str | None = field(default=None, validator=optional(_host_name))
 
     @classmethod
     def parse(cls, url: str) -> Server:
-        """A server from ``[scheme://][user:password@ | token@]host[:port][/path]``; IPv6 addresses stand in brackets.
+        """A server from ``[scheme://][user:password@ | token@]host[:port][/path]``; IPv6 addresses
+        stand in brackets.
 
-        A path may stand behind a server with the scheme ``ws`` or ``wss``. In user info every ``/ ? # %`` is percent-encoded.
+        A path may stand behind a server with the scheme ``ws`` or ``wss``. In user info every ``/ ?
+        # %`` is percent-encoded.
 
         Raises:
-            InvalidConfig: not such a URL. The text shows nothing of it but the scheme: who knows which part is the password?
+            InvalidConfig: not such a URL. The text shows nothing of it but the scheme: who knows
+                which part is the password?
         """
         scheme, rest = _scheme_of(url.strip())
         parts = split_url(rest)
@@ -137,7 +156,9 @@ class Server(RedactedSecret):
 
     @property
     def web(self) -> bool:
-        """Whether the stream is one over a WebSocket, where TLS stands before the first word or not at all."""
+        """Whether the stream is one over a WebSocket, where TLS stands before the first word or not
+        at all.
+        """
         return self.scheme in WEB_SCHEMES
 
     @property
@@ -147,7 +168,9 @@ class Server(RedactedSecret):
 
     @property
     def name(self) -> str:
-        """What the server is called where others read it: by its certificate, a WebSocket or a proxy. A zone means nothing there."""
+        """What the server is called where others read it: by its certificate, a WebSocket or a
+        proxy. A zone means nothing there.
+        """
         return (self.tls_name or self.host).partition("%")[0]
 
     def __str__(self) -> str:
@@ -156,8 +179,13 @@ class Server(RedactedSecret):
 
 
 def at_addresses(server: Server, hosts: Iterable[str]) -> list[Server]:
-    """The same server at each of the addresses that its name stands for, each once; its certificate still shows its name."""
-    return [_learned(server, (host, server.port), gossiped=server.gossiped) for host in dict.fromkeys(hosts)]
+    """The same server at each of the addresses that its name stands for, each once; its certificate
+    still shows its name.
+    """
+    return [
+        _learned(server, (host, server.port), gossiped=server.gossiped)
+        for host in dict.fromkeys(hosts)
+    ]
 
 
 def _learned(like: Server, address: tuple[str, int], *, gossiped: bool) -> Server:
@@ -188,7 +216,9 @@ def _scheme_of(url: str) -> tuple[str, str]:
 
 
 class UrlParts(NamedTuple):
-    """What stands behind ``://``: user info decoded, the host as it is dialled, the path as it stands there."""
+    """What stands behind ``://``: user info decoded, the host as it is dialled, the path as it
+    stands there.
+    """
 
     user: str | None
     password: str | None
@@ -200,13 +230,17 @@ class UrlParts(NamedTuple):
 def split_url(rest: str) -> UrlParts:
     """The parts of a URL, from what stands behind ``://``.
 
-    Nothing is guessed: with a slash in a password the host would be a part of it, which would be looked up and so be told to others.
+    Nothing is guessed: with a slash in a password the host would be a part of it, which would be
+    looked up and so be told to others.
 
     Raises:
-        InvalidConfig: it can't be split in one way only. The text, and what stands behind the error, show nothing of it.
+        InvalidConfig: it can't be split in one way only. The text, and what stands behind the
+            error, show nothing of it.
     """
     if not rest.isprintable():
-        raise InvalidConfig(f"expected no control or invisible characters in a URL, got some: {ENCODE}")
+        raise InvalidConfig(
+            f"expected no control or invisible characters in a URL, got some: {ENCODE}"
+        )
     end = next((at for at, char in enumerate(rest) if char in "/?#"), len(rest))
     if "@" in rest[end:]:
         raise InvalidConfig(f"expected no / ? or # before the @ of a URL, got one: {ENCODE}")
@@ -238,7 +272,9 @@ def _place_of(place: str) -> tuple[str, int | None]:
         address, closed, behind = place[1:].partition("]")
         host = _with_zone(address)
         if not closed or host is None or behind[:1] not in {"", ":"}:
-            raise InvalidConfig("expected an IPv6 address in the brackets of a URL, got something else")
+            raise InvalidConfig(
+                "expected an IPv6 address in the brackets of a URL, got something else"
+            )
         number = behind.removeprefix(":")
     elif place.count(":") > 1:
         raise InvalidConfig(
@@ -254,12 +290,16 @@ def _place_of(place: str) -> tuple[str, int | None]:
         return host, None
     port = int(number) if _PORT(number) else 0
     if not 0 < port < 65_536:
-        raise InvalidConfig(f"expected a number from 1 to 65535 as port of a URL, got another: {ENCODE}")
+        raise InvalidConfig(
+            f"expected a number from 1 to 65535 as port of a URL, got another: {ENCODE}"
+        )
     return host, port
 
 
 def _with_zone(text: str) -> str | None:
-    """An IPv6 address as it is dialled, ``None`` if it is none: the zone of a URL stands behind ``%25`` (RFC 6874), or ``%``."""
+    """An IPv6 address as it is dialled, ``None`` if it is none: the zone of a URL stands behind
+    ``%25`` (RFC 6874), or ``%``.
+    """
     address, mark, zone = text.partition("%")
     host = f"{address.lower()}%{zone.removeprefix('25') or zone}" if mark else address.lower()
     return host if ":" in address and _bare(host) else None
@@ -394,7 +434,9 @@ class ServerPool(Snapshottable):
             entry.not_before = min(entry.not_before, now)
 
     def due(self, entry: Entry) -> float:
-        """When ``entry`` may be dialled: not before its own moment, and not as one too many in a second."""
+        """When ``entry`` may be dialled: not before its own moment, and not as one too many in a
+        second.
+        """
         if entry is self._wanted or len(self._dials) < MOST_DIALS:
             return entry.not_before
         return max(entry.not_before, self._dials[0] + SECOND)
@@ -419,7 +461,9 @@ class ServerPool(Snapshottable):
         entry.lame = False
 
     def reset_attempts(self) -> None:
-        """Nobody is given up any more: the sweeps of the first connect are over and say nothing of later ones."""
+        """Nobody is given up any more: the sweeps of the first connect are over and say nothing of
+        later ones.
+        """
         for entry in self.entries:
             entry.spent = False
 
@@ -428,11 +472,14 @@ class ServerPool(Snapshottable):
         self.entries.remove(entry)
         self.entries.append(entry)
 
-    def merge(self, urls: Iterable[str], *, secured: bool = True, asked: bool = False) -> PoolChange:
-        """Take over what an INFO gossips: add what is new, drop gossiped servers that it names no more (ADR-40).
+    def merge(
+        self, urls: Iterable[str], *, secured: bool = True, asked: bool = False
+    ) -> PoolChange:
+        """Take over what an INFO gossips: add what is new, drop gossiped servers that it names no
+        more (ADR-40).
 
-        One that came in clear (not ``secured``) adds bare IP addresses only, and drops nobody, where TLS is ``asked`` for everywhere, or
-        of such servers as these.
+        One that came in clear (not ``secured``) adds bare IP addresses only, and drops nobody,
+        where TLS is ``asked`` for everywhere, or of such servers as these.
         """
         web = self.current.server.web
         like = self._like(web=web)
@@ -473,7 +520,10 @@ class ServerPool(Snapshottable):
 
     def others(self) -> bool:
         """Whether there is a server beside the current one that is not in lame duck mode."""
-        return any(entry is not self.current and not entry.spent and not entry.lame for entry in self.entries)
+        return any(
+            entry is not self.current and not entry.spent and not entry.lame
+            for entry in self.entries
+        )
 
     def snapshot(self) -> Snapshot:
         """All entries in order, by address, and which is current."""
@@ -494,16 +544,20 @@ class ServerPool(Snapshottable):
         for address, gossiped, web, state in cast(
             "list[tuple[tuple[str, int], bool, bool, Mapping[str, object]]]", data["entries"]
         ):
-            entry = known.get(address) or Entry(_learned(self._like(web=web), address, gossiped=gossiped))
+            entry = known.get(address) or Entry(
+                _learned(self._like(web=web), address, gossiped=gossiped)
+            )
             entry.restore(state)
             entries.append(entry)
         self.entries = entries
         self.current = next(entry for entry in entries if entry.server.address == data["current"])
 
     def _like(self, *, web: bool) -> Server:
-        """Whom servers that were told of take after: the first configured one of their kind, or of those one with TLS if any is.
+        """Whom servers that were told of take after: the first configured one of their kind, or of
+        those one with TLS if any is.
 
-        In a mixed pool that may be too careful for a plain server, never too careless for one with TLS.
+        In a mixed pool that may be too careful for a plain server, never too careless for one with
+        TLS.
         """
         configured = [entry.server for entry in self.entries if not entry.server.gossiped]
         kin = [server for server in configured if server.web is web]

@@ -1,1 +1,3 @@
-"""A conversation: one exchange with the server, as a pure machine with one port; and procedures, written as generators."""
+"""A conversation: one exchange with the server, as a pure machine with one port; and procedures,
+written as generators.
+"""

@@ -1,24 +1,28 @@
 """A conversation is one exchange with the server: a pure machine with one port.
 
-Theory. A conversation never sees the connection and never calls anybody. It is told *facts* in the past tense
-(`opened`, `delivered`, `replied`, `fenced`, `ticked`, `link_down`, `link_up`, `refused`, `told`, `closed`), and it
-states *wishes* by putting commands on its `Port`. After each fact the connection drains the port, reads `deadline`,
-and wakes whoever was told to wait. The same conversation works alone: give it a bare port, tell it facts, look at
-``port.commands`` and `take` the items. That is how the tests do it and how others embed a single machine.
+Theory. A conversation never sees the connection and never calls anybody. It is told *facts* in the
+past tense (`opened`, `delivered`, `replied`, `fenced`, `ticked`, `link_down`, `link_up`, `refused`,
+`told`, `closed`), and it states *wishes* by putting commands on its `Port`. After each fact the
+connection drains the port, reads `deadline`, and wakes whoever was told to wait. The same
+conversation works alone: give it a bare port, tell it facts, look at ``port.commands`` and `take`
+the items. That is how the tests do it and how others embed a single machine.
 
 The port.
 
-- It has a ``number`` for its whole life, and a fresh ``sid`` and ``generation`` each time it asks anew: *data by sid,
-  statuses by token, everything by generation*. The server keeps a pull of a lost link alive and serves it as soon as
-  somebody has interest in the same inbox again, so an inbox is never used twice.
-- Inboxes are ``<inbox root>.<number>.<generation>.*``; a reply subject below it names one pull (`token`).
-- Answers to calls come through the connection's mux on ``<mux root>.<number>.<n>``: the address is the route.
-- While the link is down (``up`` is false) nothing can be sent: `publish`, `call` and `fence` refuse. Interest can be
-  stated at any time; the connection restores it when a link is up.
+- It has a ``number`` for its whole life, and a fresh ``sid`` and ``generation`` each time it asks
+  anew: *data by sid, statuses by token, everything by generation*. The server keeps a pull of a
+  lost link alive and serves it as soon as somebody has interest in the same inbox again, so an
+  inbox is never used twice.
+- Inboxes are ``<inbox root>.<number>.<generation>.*``; a reply subject below it names one pull
+  (`token`).
+- Answers to calls come through the connection's mux on ``<mux root>.<number>.<n>``: the address is
+  the route.
+- While the link is down (``up`` is false) nothing can be sent: `publish`, `call` and `fence`
+  refuse. Interest can be stated at any time; the connection restores it when a link is up.
 
-Two ends. ``ended`` is the user's: after the items at hand `take` says ENDED (or raises ``error``). ``finished`` is the
-connection's: nothing more will come or go, the port can be forgotten. They differ while an ended fetch waits for the
-fence behind which no late message can come.
+Two ends. ``ended`` is the user's: after the items at hand `take` says ENDED (or raises ``error``).
+``finished`` is the connection's: nothing more will come or go, the port can be forgotten. They
+differ while an ended fetch waits for the fence behind which no late message can come.
 """
 
 from __future__ import annotations
@@ -46,7 +50,8 @@ T_co = TypeVar("T_co", covariant=True)
 @final
 @frozen
 class Call:
-    """A request whose answer comes back as `Conversation.replied` with the token that `Port.call` gave.
+    """A request whose answer comes back as `Conversation.replied` with the token that `Port.call`
+    gave.
 
     Attributes:
         timeout: seconds that a procedure waits for the answer; the port itself keeps no time.
@@ -82,7 +87,9 @@ PortCommand: TypeAlias = Sub | Unsub | Publish | Ping
 
 
 class Sids:
-    """The one counter of subscription ids. A sid is never used twice in the life of a connection (sid 1 is the mux)."""
+    """The one counter of subscription ids. A sid is never used twice in the life of a connection
+    (sid 1 is the mux).
+    """
 
     __slots__ = ("last",)
 
@@ -95,25 +102,28 @@ class Sids:
         return str(self.last)
 
 
-#: Writes a publish of the port of this number, with a reply below its own inbox; raises `LocalProtocolError` if it can't be sent.
+#: Writes a publish of the port of this number, with a reply below its own inbox; raises
+#: `LocalProtocolError` if it can't be sent.
 Post: TypeAlias = Callable[[int, str, bytes | str, str, Headers | None], object]
 
 
 class Port(Snapshottable):
     """Where a conversation states its wishes.
 
-    A bare ``Port()`` is good for tests and for embedding one machine in a foreign connection: it is up, and its roots
-    and sids are plain.
+    A bare ``Port()`` is good for tests and for embedding one machine in a foreign connection: it is
+    up, and its roots and sids are plain.
 
     Attributes:
         number: names the port for its whole life.
         sid: the subscription id of the present generation, ``""`` before the first `subscribe`.
-        subject: what is subscribed to, ``""`` if nothing is; ``inbox`` tells whether it is the port's own inbox.
+        subject: what is subscribed to, ``""`` if nothing is; ``inbox`` tells whether it is the
+            port's own inbox.
         stem: what the tokens of the newest inbox begin with, up to the last dot.
         limit: the server-side limit of the subscription (UNSUB max), 0 for none.
-        received: messages that came for the present subscription, counted by the connection; ``before`` of them on links
-            that are gone, which the server of this one does not count.
-        asked: what the one answer was asked for with, see `subscribe_for_one`; ``""`` for any other interest.
+        received: messages that came for the present subscription, counted by the connection;
+            ``before`` of them on links that are gone, which the server of this one does not count.
+        asked: what the one answer was asked for with, see `subscribe_for_one`; ``""`` for any other
+            interest.
         clean: the inbox whose one answer has come, for the connection to keep.
         lost: messages that found no place here; counted and reset by the connection.
         up: whether the link is up. Set by the connection, before it tells the conversation.
@@ -212,11 +222,14 @@ class Port(Snapshottable):
 
     @property
     def answers(self) -> str:
-        """What the connection subscribes to for the answers to calls, those of all ports: if that is refused, none will come."""
+        """What the connection subscribes to for the answers to calls, those of all ports: if that
+        is refused, none will come.
+        """
         return f"{self._mux_root}.*.*"
 
     def subscribe(self, subject: str | None = None, queue: str = "") -> None:
-        """State interest in ``subject``, or in a fresh inbox of this port. Replaces the interest stated before.
+        """State interest in ``subject``, or in a fresh inbox of this port. Replaces the interest
+        stated before.
 
         Raises:
             InvalidSubject: the subject or queue can't stand in a SUB; nothing changed.
@@ -239,10 +252,11 @@ class Port(Snapshottable):
         self.commands.append(Sub(self.subject, self.sid, queue))
 
     def subscribe_for_one(self, asked: str) -> None:
-        """State interest in one answer to a request on the subject ``asked``, in an inbox that is clean.
+        """State interest in one answer to a request on the subject ``asked``, in an inbox that is
+        clean.
 
-        The inbox may be one that was left by `answered`, then there is no SUB. A port without a connection to keep
-        inboxes makes one that ends by itself.
+        The inbox may be one that was left by `answered`, then there is no SUB. A port without a
+        connection to keep inboxes makes one that ends by itself.
         """
         spares = self._spares
         spare = None if spares is None else spares.take(asked)
@@ -266,7 +280,9 @@ class Port(Snapshottable):
             self.subject = ""
 
     def unsubscribe(self, after: int = 0) -> None:
-        """End the interest now, or (``after`` > 0) when that many messages have come since it began."""
+        """End the interest now, or (``after`` > 0) when that many messages have come since it
+        began.
+        """
         if not self.subject:
             return
         if after > self.received:
@@ -278,10 +294,12 @@ class Port(Snapshottable):
         self.commands.append(Unsub(self.sid, after - self.before if self.subject else 0))
 
     def renew(self) -> None:
-        """State the same interest again, on a new link. Called by the connection, before `Conversation.link_up`.
+        """State the same interest again, on a new link. Called by the connection, before
+        `Conversation.link_up`.
 
-        An inbox gets a new generation, because the server may still hold pulls of the old link, which would be served
-        to the old inbox; a subject keeps its sid and what is left of its limit.
+        An inbox gets a new generation, because the server may still hold pulls of the old link,
+        which would be served to the old inbox; a subject keeps its sid and what is left of its
+        limit.
         """
         if not self.subject:
             return
@@ -304,9 +322,11 @@ class Port(Snapshottable):
         return f"{self.stem}{self._count}"
 
     def address(self) -> str:
-        """A subject below the port's root, never given before: for `subscribe`, where interest must outlive the link.
+        """A subject below the port's root, never given before: for `subscribe`, where interest must
+        outlive the link.
 
-        The server keeps such a subject in a consumer's configuration, so it must stay the same when `renew` states it again.
+        The server keeps such a subject in a consumer's configuration, so it must stay the same when
+        `renew` states it again.
         """
         self._count += 1
         return f"{self._inbox_root}.{self.number}.{self.generation + 1}.{self._count}"
@@ -324,7 +344,8 @@ class Port(Snapshottable):
         self.commands.append(publish)
 
     def ask(self, subject: str, payload: bytes | str, headers: Headers | None = None) -> str:
-        """Send a message with a reply subject of its own below the present inbox, and give that: as `token` and `publish`.
+        """Send a message with a reply subject of its own below the present inbox, and give that: as
+        `token` and `publish`.
 
         If no command waits before it, it is written at once and never becomes a command.
 
@@ -340,7 +361,9 @@ class Port(Snapshottable):
         try:
             self._post(self.number, subject, payload, token, headers)
         except LocalProtocolError:
-            self.commands.append(Publish(subject, payload, token, headers))  # which is refused in its turn
+            self.commands.append(
+                Publish(subject, payload, token, headers)
+            )  # which is refused in its turn
         return token
 
     def call(self, call: Call) -> int:
@@ -355,8 +378,9 @@ class Port(Snapshottable):
     def fence(self) -> int:
         """Send a PING; its PONG comes as `Conversation.fenced` with the token given here.
 
-        Everything that the server had routed to this connection before the PING has come by then. That is no promise
-        about deliveries of a JetStream consumer that are still on their way inside the server.
+        Everything that the server had routed to this connection before the PING has come by then.
+        That is no promise about deliveries of a JetStream consumer that are still on their way
+        inside the server.
         """
         if not self.up:
             raise _down("fence")
@@ -382,17 +406,30 @@ class Conversation(Snapshottable, Generic[T_co]):
         context: a slot for the adapter, never read here.
         ended: no further item will come; what is at hand can still be taken.
         error: why it ended, if not well.
-        take_blocked: the last `take` returned NEED_DATA, and the connection has woken no task since.
+        take_blocked: the last `take` returned NEED_DATA, and the connection has woken no task
+            since.
         put_blocked: the last put returned False, and the connection has woken no task since.
-        served: nobody is owed the word that it has ended; a draining connection waits for it where items were left.
-        watched: the stage at which somebody began to wait for the next one, ``None`` if nobody does.
+        served: nobody is owed the word that it has ended; a draining connection waits for it where
+            items were left.
+        watched: the stage at which somebody began to wait for the next one, ``None`` if nobody
+            does.
     """
 
-    __slots__ = ("context", "ended", "error", "port", "put_blocked", "served", "take_blocked", "watched")
+    __slots__ = (
+        "context",
+        "ended",
+        "error",
+        "port",
+        "put_blocked",
+        "served",
+        "take_blocked",
+        "watched",
+    )
 
     #: Told of a new link only after the publishes that were kept while there was none.
     AFTER_BACKLOG: ClassVar[bool] = False
-    #: The server gives up on it after seconds: a client that reads only when it is called needs help while the caller is away.
+    #: The server gives up on it after seconds: a client that reads only when it is called needs
+    #: help while the caller is away.
     ATTENDED: ClassVar[bool] = False
 
     STATE: ClassVar[Codecs] = {
@@ -420,7 +457,9 @@ class Conversation(Snapshottable, Generic[T_co]):
         """The port is there. Whether the link is up is in ``port.up``."""
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
-        """Messages of one sid, in order; of an earlier generation too while its end is not fenced yet."""
+        """Messages of one sid, in order; of an earlier generation too while its end is not fenced
+        yet.
+        """
 
     def replied(self, token: int, frame: Delivery, now: float) -> None:
         """The answer to the call with this token."""
@@ -438,7 +477,9 @@ class Conversation(Snapshottable, Generic[T_co]):
         """A link is up and the interest is restored: an inbox has a new generation by now."""
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """The server refused a publish or subscription on ``subject`` that may be of this conversation."""
+        """The server refused a publish or subscription on ``subject`` that may be of this
+        conversation.
+        """
 
     def told(self, wish: StopMode, now: float) -> None:
         """The user wishes something."""
@@ -448,12 +489,15 @@ class Conversation(Snapshottable, Generic[T_co]):
         """The user wants so many messages in all.
 
         Raises:
-            LocalProtocolError: nothing of the kind can be limited here, or not like this; nothing changed.
+            LocalProtocolError: nothing of the kind can be limited here, or not like this; nothing
+                changed.
         """
         raise LocalProtocolError(f"{type(self).__name__} takes no limit of messages while it runs")
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
-        """The user ends the conversation, or (with an error) the connection is closed. May come more than once."""
+        """The user ends the conversation, or (with an error) the connection is closed. May come
+        more than once.
+        """
         if not self.ended:
             self.end(error)
 
@@ -534,7 +578,8 @@ class Conversation(Snapshottable, Generic[T_co]):
         return ENDED
 
     def too_late(self, expected: str, reason: JsprotoError | None = None) -> JsprotoError:
-        """What to raise at a user who offers or wants something that this one takes or gives no more.
+        """What to raise at a user who offers or wants something that this one takes or gives no
+        more.
 
         Args:
             expected: what there should have been, and what there is.

@@ -1,8 +1,9 @@
 """Subjects that the server let no publish through to.
 
-Theory. A server refuses a publish behind its back: nothing is answered, and some time later a ``-ERR`` names the subject. Whoever published
-may be gone by then, or keep nothing about what it sent. So the connection notes the subject, and who wants to know what became of
-something that it wrote asks here. Noting costs something only where a publish is refused.
+Theory. A server refuses a publish behind its back: nothing is answered, and some time later a
+``-ERR`` names the subject. Whoever published may be gone by then, or keep nothing about what it
+sent. So the connection notes the subject, and who wants to know what became of something that it
+wrote asks here. Noting costs something only where a publish is refused.
 
 At most `MOST` are kept; the oldest gives way, since nobody may ever ask for it.
 """

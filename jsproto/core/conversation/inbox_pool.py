@@ -1,12 +1,14 @@
 """Inboxes that were left clean: whoever asks the same next needs no SUB.
 
-Theory. A request for one answer needs an inbox, and making and ending one costs the server more than the answer itself.
-When the one answer has come nothing else can come, so the inbox is as good as new and only has to be kept for the
-next. It is kept by what was asked (the subject of the request): should a server send more than it was asked for, it
-reaches somebody who asked the same. What ended in any other way leaves nothing: its inbox goes with an UNSUB.
+Theory. A request for one answer needs an inbox, and making and ending one costs the server more
+than the answer itself. When the one answer has come nothing else can come, so the inbox is as good
+as new and only has to be kept for the next. It is kept by what was asked (the subject of the
+request): should a server send more than it was asked for, it reaches somebody who asked the same.
+What ended in any other way leaves nothing: its inbox goes with an UNSUB.
 
-An inbox is kept with the count of its tokens, so no token is ever given twice. None outlives its link, since a server
-may serve an old inbox again. At most `MOST` are kept; the one that has waited longest gives way.
+An inbox is kept with the count of its tokens, so no token is ever given twice. None outlives its
+link, since a server may serve an old inbox again. At most `MOST` are kept; the one that has waited
+longest gives way.
 """
 
 from __future__ import annotations

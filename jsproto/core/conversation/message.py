@@ -1,7 +1,7 @@
 """The message in the user's hands: a thin object over the tuple that the parser made.
 
-Nothing is decoded before somebody asks. The tuple is kept, the properties read from it, headers are parsed on first
-use. The JetStream message of the floor above is a subclass with an ack state.
+Nothing is decoded before somebody asks. The tuple is kept, the properties read from it, headers are
+parsed on first use. The JetStream message of the floor above is a subclass with an ack state.
 """
 
 from __future__ import annotations

@@ -1,23 +1,25 @@
 """Straight-line protocols, written as generators.
 
-Theory. Most of the JetStream API is "ask, judge the answer, perhaps ask again". Such a protocol is a generator function
-that yields what it needs and returns its result:
+Theory. Most of the JetStream API is "ask, judge the answer, perhaps ask again". Such a protocol is
+a generator function that yields what it needs and returns its result:
 
     def stream_name(subject: str) -> Steps[str]:
         reply = yield Call("$JS.API.STREAM.NAMES", ...)
         ...
         return name
 
-`Script` is the part that steps a generator through any port: it sends the calls, keeps their timeouts, and throws
-`RequestTimeout`, `NoResponders`, `ConnectionLost`, `ConnectionClosed` or what the command was refused with
-(`PermissionViolation`, `PayloadTooLarge`) into the generator at the ``yield`` that waits. `Procedure` is a script with a port of its own, the conversation behind every request. A
-conversation that also has messages to care for holds a `Script` instead and reuses the same generators.
+`Script` is the part that steps a generator through any port: it sends the calls, keeps their
+timeouts, and throws `RequestTimeout`, `NoResponders`, `ConnectionLost`, `ConnectionClosed` or what
+the command was refused with (`PermissionViolation`, `PayloadTooLarge`) into the generator at the
+``yield`` that waits. `Procedure` is a script with a port of its own, the conversation behind every
+request. A conversation that also has messages to care for holds a `Script` instead and reuses the
+same generators.
 
-While the link is down a call waits for it (its timeout runs); a call that was sent when the link went down fails with
-`ConnectionLost`, because nobody knows whether it arrived.
+While the link is down a call waits for it (its timeout runs); a call that was sent when the link
+went down fails with `ConnectionLost`, because nobody knows whether it arrived.
 
-A generator can't be copied, but it is pure: a script's snapshot is the list of what it was told so far, and restoring
-runs a fresh generator over that list.
+A generator can't be copied, but it is pure: a script's snapshot is the list of what it was told so
+far, and restoring runs a fresh generator over that list.
 """
 
 from __future__ import annotations
@@ -29,7 +31,15 @@ from attrs import frozen
 
 from jsproto.core.conversation.conversation import Call, Conversation, Port, StopMode
 from jsproto.core.conversation.message import Message
-from jsproto.core.state import PART, Codecs, IdentityEnum, Snapshot, Snapshottable, error_read, error_written
+from jsproto.core.state import (
+    PART,
+    Codecs,
+    IdentityEnum,
+    Snapshot,
+    Snapshottable,
+    error_read,
+    error_written,
+)
 from jsproto.core.timers import Timers
 from jsproto.errors import (
     ConnectionClosed,
@@ -81,7 +91,9 @@ def the_time() -> Steps[float]:
 
 
 def a_name() -> Steps[str]:
-    """Answer a name of 22 letters and digits that was never given before, for ids of messages (``yield from`` it)."""
+    """Answer a name of 22 letters and digits that was never given before, for ids of messages
+    (``yield from`` it).
+    """
     return cast("str", (yield UniqueName()))
 
 
@@ -97,7 +109,8 @@ class Script(Snapshottable, Generic[T]):
     Attributes:
         done: the generator has returned or raised.
         error: what it raised.
-        watcher: is told each step that the generator asks for, and ``None`` when it is done; for a recorder.
+        watcher: is told each step that the generator asks for, and ``None`` when it is done; for a
+            recorder.
     """
 
     __slots__ = (
@@ -171,7 +184,9 @@ class Script(Snapshottable, Generic[T]):
             self._feed(("reply", frame), port, now)
 
     def ticked(self, port: Port, now: float) -> None:
-        """Time has passed. One step in each tick: a generator that never waits does not hold the others up."""
+        """Time has passed. One step in each tick: a generator that never waits does not hold the
+        others up.
+        """
         due = self.timers.next()
         if due is None or due > now:
             return
@@ -232,14 +247,18 @@ class Script(Snapshottable, Generic[T]):
                 self._token = port.call(step)
 
     def _told(self, told: tuple[object, ...] | None, port: Port, now: float) -> Step | None:
-        """Tell the generator one thing; the next that it asks for, but for the time and names, which it gets at once."""
+        """Tell the generator one thing; the next that it asks for, but for the time and names,
+        which it gets at once.
+        """
         if told is not None:
             self._history.append(told)
         self.timers.clear()
         self._token = 0
         step = self._advance(told)
         while isinstance(step, (CurrentTime, UniqueName)):
-            told = ("now", now) if isinstance(step, CurrentTime) else ("name", derived(port.address()))
+            told = (
+                ("now", now) if isinstance(step, CurrentTime) else ("name", derived(port.address()))
+            )
             self._history.append(told)
             step = self._advance(told)
         if self.watcher is not None:

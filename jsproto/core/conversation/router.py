@@ -1,12 +1,13 @@
 """Who a message is for: by sid, and for answers by their address.
 
-Theory. The table maps a sid to the conversation that subscribed with it; the subject of the frame is never looked at,
-except on the mux. All calls share one subscription with sid 1, and the reply subject of a call is
-``<mux root>.<number>.<n>``: the last two tokens name the port and the call, so there is no table of tokens to fill,
-leak or collide in. Mux and inboxes have disjoint roots: two subscriptions of one connection that match the same subject
-would both be served.
+Theory. The table maps a sid to the conversation that subscribed with it; the subject of the frame
+is never looked at, except on the mux. All calls share one subscription with sid 1, and the reply
+subject of a call is ``<mux root>.<number>.<n>``: the last two tokens name the port and the call, so
+there is no table of tokens to fill, leak or collide in. Mux and inboxes have disjoint roots: two
+subscriptions of one connection that match the same subject would both be served.
 
-A sid that was given up stays in the table until the PONG behind its UNSUB: what came before is still delivered.
+A sid that was given up stays in the table until the PONG behind its UNSUB: what came before is
+still delivered.
 """
 
 from __future__ import annotations
@@ -45,8 +46,12 @@ class Router:
         """What the mux subscribes to."""
         return f"{self.mux_root}.*.*"
 
-    def answers(self, frames: list[Delivery]) -> Iterator[tuple[Conversation[object], int, Delivery]]:
-        """Split what came on the mux by address; an answer that nobody waits for is counted and dropped."""
+    def answers(
+        self, frames: list[Delivery]
+    ) -> Iterator[tuple[Conversation[object], int, Delivery]]:
+        """Split what came on the mux by address; an answer that nobody waits for is counted and
+        dropped.
+        """
         for frame in frames:
             rest, _, token = frame[SUBJECT].rpartition(".")
             found = self.conversations.get(number_of(rest.rpartition(".")[2]))
@@ -79,7 +84,9 @@ class Router:
             del self.routes[sid]
 
     def link_lost(self) -> None:
-        """Sids that were given up die with the link; the present ones stay, their owners are restored."""
+        """Sids that were given up die with the link; the present ones stay, their owners are
+        restored.
+        """
         self.clear_routes()
         for each in self.conversations.values():
             if each.port.subject:
@@ -92,6 +99,8 @@ class Router:
 
 
 def number_of(text: str) -> int:
-    """A number that we may have written, or -1: what stands in a subject is input from outside, and we write no zero in front."""
+    """A number that we may have written, or -1: what stands in a subject is input from outside, and
+    we write no zero in front.
+    """
     sound = text.isascii() and text.isdecimal() and text[0] != "0" and len(text) <= MAX_DIGITS
     return int(text) if sound else -1

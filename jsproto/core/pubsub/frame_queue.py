@@ -1,7 +1,7 @@
 """Messages between their arrival and the user: a queue of frames.
 
-The connection hands over whole runs of messages, and batches are taken as whole runs too; both are one step for the
-queue. A message object is made when it is taken.
+The connection hands over whole runs of messages, and batches are taken as whole runs too; both are
+one step for the queue. A message object is made when it is taken.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ class FrameQueue(Snapshottable):
     """Frames that have come and are not taken.
 
     Attributes:
-        waiting: the frames, oldest first. Who takes them one by one takes them here: a call would cost as much again.
+        waiting: the frames, oldest first. Who takes them one by one takes them here: a call would
+            cost as much again.
     """
 
     __slots__ = ("waiting",)

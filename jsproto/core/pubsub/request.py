@@ -15,7 +15,9 @@ from jsproto.signals import Ended, NeedData
 from jsproto.wire.headers import Headers
 
 
-def asking(subject: str, payload: bytes | str, headers: Headers | None, timeout: float) -> Steps[Message]:
+def asking(
+    subject: str, payload: bytes | str, headers: Headers | None, timeout: float
+) -> Steps[Message]:
     """Ask once and give the answer as it is."""
     return (yield Call(subject, payload, headers, timeout))
 
@@ -29,18 +31,20 @@ def request(
 ) -> Procedure[Message]:
     """Ask on ``subject`` and wait at most ``timeout`` seconds for one answer.
 
-    The procedure raises `NoResponders` if nobody listens there, `RequestTimeout`, `ConnectionLost` if the link is lost
-    before the answer, `PermissionViolation` if the account may not publish there.
+    The procedure raises `NoResponders` if nobody listens there, `RequestTimeout`, `ConnectionLost`
+    if the link is lost before the answer, `PermissionViolation` if the account may not publish
+    there.
     """
     within = seconds("timeout", timeout)
     return Procedure(lambda: asking(subject, payload, headers, within))
 
 
 class Flush(Conversation[float]):
-    """Waits until the server has read everything sent before; the result is the round trip in seconds.
+    """Waits until the server has read everything sent before; the result is the round trip in
+    seconds.
 
-    While the link is down it waits for the next one, behind the publishes that are kept; when a link is lost it fails,
-    because what was sent before may be lost too.
+    While the link is down it waits for the next one, behind the publishes that are kept; when a
+    link is lost it fails, because what was sent before may be lost too.
     """
 
     __slots__ = ("_deadline", "_rtt", "_since", "_timeout", "_token")

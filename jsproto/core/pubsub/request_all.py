@@ -1,7 +1,8 @@
 """One question, the answers of everybody as one result: for who wants no feed.
 
-Theory. How such answers end is `RequestMany`'s to judge; this waits for that end and makes one value of what came. It has one result or one
-error, as a `Procedure` has, so it is run and not streamed.
+Theory. How such answers end is `RequestMany`'s to judge; this waits for that end and makes one
+value of what came. It has one result or one error, as a `Procedure` has, so it is run and not
+streamed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Gather(Conversation[T_co]):
 
     Args:
         many: the question, and when its answers have come.
-        read: makes the result of the answers, in the order in which they came; errors of ours that it raises are the outcome.
+        read: makes the result of the answers, in the order in which they came; errors of ours that
+            it raises are the outcome.
 
     Attributes:
         many: the same.

@@ -1,16 +1,18 @@
 """One question, many answers: the feed behind a scatter and gather (ADR-47).
 
-Theory. The question goes out with an inbox of its own, so that giving up the interest stops whoever still answers. The feed ends by
-whichever comes first:
+Theory. The question goes out with an inbox of its own, so that giving up the interest stops whoever
+still answers. The feed ends by whichever comes first:
 
-- ``count``: so many answers have come; the server is told at once, so that it sends no more than these;
+- ``count``: so many answers have come; the server is told at once, so that it sends no more than
+  these;
 - ``stall``: for so many seconds no further answer came. The first one may take longer;
 - ``sentinel``: an answer that says that it is the last; it is not handed out;
 - ``timeout``: the time for all of it is over.
 
-Each of them is a good end, and `RequestMany.end_of` says which it was. No answer at all is an error, as with one request:
-`NoResponders` if nobody listens, `RequestTimeout` if those who do are silent. A link that is lost ends it with `ConnectionLost`, behind the
-answers that had come: nobody knows how many were on their way. While there is no link the question waits for one.
+Each of them is a good end, and `RequestMany.end_of` says which it was. No answer at all is an
+error, as with one request: `NoResponders` if nobody listens, `RequestTimeout` if those who do are
+silent. A link that is lost ends it with `ConnectionLost`, behind the answers that had come: nobody
+knows how many were on their way. While there is no link the question waits for one.
 """
 
 from __future__ import annotations
@@ -81,9 +83,11 @@ class RequestMany(Conversation[Message]):
         headers: its headers.
         count: end after so many answers; 0 for no such end.
         stall: end when no further answer comes for so many seconds; ``None`` for no such end.
-        sentinel: end with the answer of which this is true, see `empty_payload`; ``None`` for no such end.
+        sentinel: end with the answer of which this is true, see `empty_payload`; ``None`` for no
+            such end.
         timeout: seconds for all of it.
-        max_messages: most answers that may wait here; ``max_bytes`` most bytes of them. More end it with `SlowConsumer`.
+        max_messages: most answers that may wait here; ``max_bytes`` most bytes of them. More end it
+            with `SlowConsumer`.
 
     Attributes:
         end_of: what ended it, ``None`` before and where an error did.
@@ -151,7 +155,8 @@ class RequestMany(Conversation[Message]):
         self._timers = Timers(ManyTimer)
         self.end_of: Gathered | None = None
         self.received = 0
-        #: How an answer is made for the user; an adapter may set its own class before the feed is opened.
+        #: How an answer is made for the user; an adapter may set its own class before the feed is
+        #: opened.
         self.message: Callable[[Delivery], Message] = Message
 
     # ------------------------------------------------------------------ facts
@@ -267,7 +272,10 @@ class RequestMany(Conversation[Message]):
                 return
         if self._sentinel is not None and self._last(self._sentinel, frame):
             return
-        if self._backlog.count >= self._max_messages or self._bytes + _size(frame) > self._max_bytes:
+        if (
+            self._backlog.count >= self._max_messages
+            or self._bytes + _size(frame) > self._max_bytes
+        ):
             self._over(
                 SlowConsumer(
                     f"expected at most {self._max_messages} answers and {self._max_bytes} bytes waiting on "
@@ -289,7 +297,9 @@ class RequestMany(Conversation[Message]):
             if answer:
                 self._well(Gathered.SENTINEL)
         except Exception as bug:  # noqa: BLE001  whatever it is belongs to who asked, not to the reader of the link
-            error = LocalProtocolError(f"expected a sentinel to answer, it raised {type(bug).__name__}")
+            error = LocalProtocolError(
+                f"expected a sentinel to answer, it raised {type(bug).__name__}"
+            )
             error.__cause__ = bug
             self._over(error)
         return self.ended

@@ -1,8 +1,9 @@
 """A core NATS subscription: the feed that the server pushes into.
 
-Theory. Core NATS has no credit: what the server routes comes. So the buffer has limits in messages and bytes and a
-policy for what does not fit, every drop is counted, and the user hears of it once per overflow. With a limit of
-messages (UNSUB max) the feed ends by itself after that many, and the limit may be set or lowered while it runs. Draining gives up the interest behind a fence: what the
+Theory. Core NATS has no credit: what the server routes comes. So the buffer has limits in messages
+and bytes and a policy for what does not fit, every drop is counted, and the user hears of it once
+per overflow. With a limit of messages (UNSUB max) the feed ends by itself after that many, and the
+limit may be set or lowered while it runs. Draining gives up the interest behind a fence: what the
 server had routed before is still handed out, then the feed ends.
 """
 
@@ -49,7 +50,8 @@ class Subscription(Conversation[Message]):
         policy: what happens to messages that do not fit.
 
     Attributes:
-        dropped: messages lost to the policy so far: what came is what was taken, what waits, and these.
+        dropped: messages lost to the policy so far: what came is what was taken, what waits, and
+            these.
     """
 
     __slots__ = (
@@ -108,7 +110,8 @@ class Subscription(Conversation[Message]):
         self._overflowing = False
         self._fence = 0
         self.dropped = 0
-        #: How a message is made for the user; an adapter may set its own class before the feed is opened.
+        #: How a message is made for the user; an adapter may set its own class before the feed is
+        #: opened.
         self.message: Callable[[Delivery], Message] = Message
 
     # ------------------------------------------------------------------ facts
@@ -134,7 +137,10 @@ class Subscription(Conversation[Message]):
             size += len(frame[4])
             if frame[3] is not None:
                 size += len(frame[3])
-        if self._backlog.count + len(run) <= self._max_messages and self._bytes + size <= self._max_bytes:
+        if (
+            self._backlog.count + len(run) <= self._max_messages
+            and self._bytes + size <= self._max_bytes
+        ):
             self._backlog.push(run)
             self._bytes += size
         else:
@@ -160,9 +166,11 @@ class Subscription(Conversation[Message]):
             self.end(error)
 
     def limited(self, count: int, now: float) -> None:
-        """End after so many messages since it was opened (UNSUB max); at once, if so many have come already.
+        """End after so many messages since it was opened (UNSUB max); at once, if so many have come
+        already.
 
-        A limit can be lowered, not raised: the server may have come to it, and forgotten the subscription.
+        A limit can be lowered, not raised: the server may have come to it, and forgotten the
+        subscription.
 
         Raises:
             InvalidConfig: less than 1, or more than the limit that stands.

@@ -1,9 +1,11 @@
-"""What the answer to each request of the JSON API looks like: its ``type``, and the members without which it is none.
+"""What the answer to each request of the JSON API looks like: its ``type``, and the members without
+which it is none.
 
-Somebody else may answer a request. A stream whose subjects cover the API acknowledges it (servers before 2.10 let a stream
-be made on ``>``), and a service may listen there. Each answer of a server carries a ``type``. A type that is there must be
-the one in the table. An answer without a type must show the members that prove what it is. So a foreign or an empty answer is
-`jsproto.InvalidResponse` and never an empty list or zeros.
+Somebody else may answer a request. A stream whose subjects cover the API acknowledges it (servers
+before 2.10 let a stream be made on ``>``), and a service may listen there. Each answer of a server
+carries a ``type``. A type that is there must be the one in the table. An answer without a type must
+show the members that prove what it is. So a foreign or an empty answer is `jsproto.InvalidResponse`
+and never an empty list or zeros.
 
 `type` and members were seen on servers 2.9.10 to 2.15.1.
 """
@@ -17,9 +19,11 @@ TYPE: Final = "io.nats.jetstream.api.v1."
 
 
 class AnswerType(Enum):
-    """One kind of answer: the words in its ``type``, and members that it always has, which prove it if it has no type.
+    """One kind of answer: the words in its ``type``, and members that it always has, which prove it
+    if it has no type.
 
-    A kind without any members is proven by its type alone. Where versions disagree about the type, there are several words.
+    A kind without any members is proven by its type alone. Where versions disagree about the type,
+    there are several words.
 
     Attributes:
         types: values of ``type``, any of which fits.

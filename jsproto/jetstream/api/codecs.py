@@ -1,8 +1,10 @@
-"""The forms that a member of an API document can have: how each is read, given by a user, and written.
+"""The forms that a member of an API document can have: how each is read, given by a user, and
+written.
 
-A form that refuses says so with :class:`CodecError`, which knows what was expected, what was seen and where; the document
-turns it into the error of the culprit. Where the two sides differ, the reader is the tolerant one: a word that a newer
-server uses is kept, a zero time is "not set", nulls in lists vanish.
+A form that refuses says so with :class:`CodecError`, which knows what was expected, what was seen
+and where; the document turns it into the error of the culprit. Where the two sides differ, the
+reader is the tolerant one: a word that a newer server uses is kept, a zero time is "not set", nulls
+in lists vanish.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ _BIG: Final = re.compile(r"-?[0-9]{1,4000}").fullmatch
 
 
 def is_label_of_server(name: str) -> bool:
-    """Whether a label in ``metadata`` is one that the server keeps for itself: it is no setting and is never compared."""
+    """Whether a label in ``metadata`` is one that the server keeps for itself: it is no setting and
+    is never compared.
+    """
     return name.startswith("_nats.")
 
 
@@ -50,7 +54,9 @@ def comparable(members: Mapping[str, object]) -> dict[str, object]:
 
 
 class CodecError(Exception):
-    """A value that is not of the form its member has; :class:`Document` turns it into one of two errors."""
+    """A value that is not of the form its member has; :class:`Document` turns it into one of two
+    errors.
+    """
 
     def __init__(self, expected: str, seen: object, path: str = "") -> None:
         super().__init__(expected)
@@ -115,7 +121,11 @@ class _Flag(Codec[bool]):
 @final
 class _Integer(Codec[int]):
     def accept(self, value: object) -> int:
-        if isinstance(value, int) and not isinstance(value, bool) and INT64_MIN <= value <= UINT64_MAX:
+        if (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and INT64_MIN <= value <= UINT64_MAX
+        ):
             return value
         raise CodecError("an integer of 64 bits", value)
 
@@ -136,7 +146,9 @@ class _Number(Codec[float]):
 
 @final
 class _BigIntCodec(Codec[int]):
-    """A whole number of any size, which the wire carries as text because JSON readers round large numbers."""
+    """A whole number of any size, which the wire carries as text because JSON readers round large
+    numbers.
+    """
 
     def read(self, value: object) -> int:
         if isinstance(value, str) and _BIG(value):
@@ -174,7 +186,11 @@ class _DurationCodec(Codec[timedelta]):
     """Nanoseconds on the wire; users give a timedelta, or a number of seconds."""
 
     def read(self, value: object) -> timedelta:
-        if isinstance(value, int) and not isinstance(value, bool) and INT64_MIN <= value <= INT64_MAX:
+        if (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and INT64_MIN <= value <= INT64_MAX
+        ):
             return Duration.from_ns(value)
         raise CodecError("integer nanoseconds of 64 bits", value)
 
@@ -188,7 +204,12 @@ class _DurationCodec(Codec[timedelta]):
         return nanoseconds(value)
 
     def schema(self) -> dict[str, object]:
-        return {"type": "integer", "minimum": INT64_MIN, "maximum": INT64_MAX, "description": "nanoseconds"}
+        return {
+            "type": "integer",
+            "minimum": INT64_MIN,
+            "maximum": INT64_MAX,
+            "description": "nanoseconds",
+        }
 
 
 @final
@@ -236,7 +257,9 @@ class _TimestampCodec(Codec["Timestamp | datetime"]):
 
 @final
 class _Percent(Codec["str | int"]):
-    """``sample_freq``: text for the server, with or without a percent sign; a number is taken too (B196)."""
+    """``sample_freq``: text for the server, with or without a percent sign; a number is taken too
+    (B196).
+    """
 
     def accept(self, value: object) -> str:
         if isinstance(value, str):
@@ -250,7 +273,9 @@ class _Percent(Codec["str | int"]):
 
 
 class UnknownWord(str):
-    """A word where one of a closed set was expected: the server is newer than this library. Kept, never guessed."""
+    """A word where one of a closed set was expected: the server is newer than this library. Kept,
+    never guessed.
+    """
 
     __slots__ = ()
 
@@ -354,7 +379,9 @@ class MapCodec(Codec[Mapping[str, T]], Generic[T]):
         return {name: self._value.write(each) for name, each in value.items()}
 
     @staticmethod
-    def _all(take: Callable[[object], T | None], value: object, *, skip_null: bool = False) -> dict[str, T]:
+    def _all(
+        take: Callable[[object], T | None], value: object, *, skip_null: bool = False
+    ) -> dict[str, T]:
         if not isinstance(value, Mapping):
             raise CodecError("a mapping", value)
         taken: dict[str, T] = {}
@@ -392,7 +419,8 @@ def within(part: str, misfit: CodecError) -> CodecError:
 
 TEXT: Final[Codec[str]] = _Text()
 NAME: Final[Codec[str]] = _Name()
-#: A name that a configuration may leave out; "" given by a user is refused, since it would silently mean another thing.
+#: A name that a configuration may leave out; "" given by a user is refused, since it would silently
+#: mean another thing.
 OPTIONAL_NAME: Final[Codec[str]] = _Unnamed()
 FLAG: Final[Codec[bool]] = _Flag()
 INTEGER: Final[Codec[int]] = _Integer()

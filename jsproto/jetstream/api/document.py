@@ -1,16 +1,21 @@
-"""What all API documents have in common: one table per class, one reader and one writer for all of them.
+"""What all API documents have in common: one table per class, one reader and one writer for all of
+them.
 
-Theory. A document is a frozen attrs class whose fields *are* its table: the field's name is the wire's member name, and
-the field carries a :class:`Codec`, which knows the member's form on the wire. Nothing else is written per field.
+Theory. A document is a frozen attrs class whose fields *are* its table: the field's name is the
+wire's member name, and the field carries a :class:`Codec`, which knows the member's form on the
+wire. Nothing else is written per field.
 
-- Reading is tolerant: ``null``, missing and empty are the same for what is optional; members that this version does not
-  know are kept in ``extra`` and written back, so an update never sends less than was read (B191, B202).
-- Writing is strict: only members that are set, under the server's own names, durations as integers of nanoseconds.
-  "Set" is "not ``None``"; an empty list or mapping says the same as none and is not written (B203).
-- A value of the wrong form is ``InvalidConfig`` when the user gave it, at the moment of construction. When the server sent
-  it, it costs that member and not the whole document: the member is not set, and its value is kept in ``extra`` and
-  written back. Where nobody could tell "not set" from a number or flag that the server said, and where a member is
-  needed, it is ``InvalidResponse``. Each error names the member.
+- Reading is tolerant: ``null``, missing and empty are the same for what is optional; members that
+  this version does not know are kept in ``extra`` and written back, so an update never sends less
+  than was read (B191, B202).
+- Writing is strict: only members that are set, under the server's own names, durations as integers
+  of nanoseconds. "Set" is "not ``None``"; an empty list or mapping says the same as none and is not
+  written (B203).
+- A value of the wrong form is ``InvalidConfig`` when the user gave it, at the moment of
+  construction. When the server sent it, it costs that member and not the whole document: the member
+  is not set, and its value is kept in ``extra`` and written back. Where nobody could tell "not set"
+  from a number or flag that the server said, and where a member is needed, it is
+  ``InvalidResponse``. Each error names the member.
 
 Documents never change; :meth:`Document.evolve` makes an edited copy.
 """
@@ -34,7 +39,9 @@ _CODEC: Final = "codec"
 
 
 def of(codec: Codec[T]) -> dict[str, object]:
-    """Metadata of a field without which there is no document: ``name: str = field(metadata=of(NAME))``."""
+    """Metadata of a field without which there is no document: ``name: str =
+    field(metadata=of(NAME))``.
+    """
     return {_CODEC: codec}
 
 
@@ -63,8 +70,8 @@ class Document:
     """A JSON object of the API as a value.
 
     Attributes:
-        extra: members that came and that this version does not know, or whose value is of another form than the API says.
-            They are written back, unless they are set meanwhile.
+        extra: members that came and that this version does not know, or whose value is of another
+            form than the API says. They are written back, unless they are set meanwhile.
     """
 
     #: Whether a member that cannot be read is left out, rather than the whole document refused.
@@ -90,7 +97,8 @@ class Document:
         """The document of JSON members.
 
         Raises:
-            InvalidResponse: a member that is needed is missing or unreadable, or a number or flag is of another form.
+            InvalidResponse: a member that is needed is missing or unreadable, or a number or flag
+                is of another form.
         """
         try:
             return cls.read(members)
@@ -147,7 +155,9 @@ class Document:
         return cls(extra=rest, **values)
 
     def unread(self) -> tuple[str, ...]:
-        """Names of members that came with a value of another form than the API says, those of documents within with a dot."""
+        """Names of members that came with a value of another form than the API says, those of
+        documents within with a dot.
+        """
         names: list[str] = []
         for name, _, _ in table(type(self)):
             value: object = getattr(self, name)
@@ -161,14 +171,18 @@ class Document:
     def _other_members(self) -> dict[str, object]:
         extra: object = self.extra
         if not isinstance(extra, Mapping):
-            raise InvalidConfig(f"expected a mapping as {type(self).__name__}.extra, seen {shorten(extra)}")
+            raise InvalidConfig(
+                f"expected a mapping as {type(self).__name__}.extra, seen {shorten(extra)}"
+            )
         others = dict(extra)
         for name, codec, _ in table(type(self)):
             if name not in others:
                 continue
             with contextlib.suppress(CodecError):
                 codec.read(others[name])
-                raise InvalidConfig(f"expected unknown members in {type(self).__name__}.extra, seen {name!r}")
+                raise InvalidConfig(
+                    f"expected unknown members in {type(self).__name__}.extra, seen {name!r}"
+                )
             if _is_set(getattr(self, name)):
                 del others[name]
         return others
@@ -202,7 +216,9 @@ _TABLES: Final[dict[type[object], tuple[Row, ...]]] = {}
 
 
 def table(document: type[Document]) -> tuple[Row, ...]:
-    """The table of a class of documents: name of the member, its form, what it is when not set (``NOTHING``: needed)."""
+    """The table of a class of documents: name of the member, its form, what it is when not set
+    (``NOTHING``: needed).
+    """
     rows = _TABLES.get(document)
     if rows is None:
         rows = _TABLES[document] = tuple(
@@ -248,9 +264,11 @@ class Nested(Codec[DocumentT], Generic[DocumentT]):
 
 
 def unechoed(sent: Document, returned: Document) -> tuple[str, ...]:
-    """Names of settings that were sent and did not come back with the same value, nested ones with a dot (B203).
+    """Names of settings that were sent and did not come back with the same value, nested ones with
+    a dot (B203).
 
-    A server that does not know a setting drops it without a word before 2.12, so an echo is the only proof.
+    A server that does not know a setting drops it without a word before 2.12, so an echo is the
+    only proof.
     """
     return tuple(_unlike(comparable(sent.to_wire()), comparable(returned.to_wire()), ""))
 

@@ -1,13 +1,15 @@
-"""The envelope of every JetStream API answer: bytes to members, or one of two errors; and members to bytes.
+"""The envelope of every JetStream API answer: bytes to members, or one of two errors; and members
+to bytes.
 
-Theory. Reading is total: whatever comes, the outcome is the members of a JSON object, ``JetStreamError`` if the
-server says no, or ``InvalidResponse`` if what came is no answer. Nothing else can escape, however deep, long or odd the
-body is: nesting, digits, ``NaN``, lone surrogates, members named twice and bodies of nothing but tiny values, which would
-take many times their size in memory, are all refused by name. A non-null
-``error`` member always wins, even beside ``stream`` and ``seq`` (B175).
+Theory. Reading is total: whatever comes, the outcome is the members of a JSON object,
+``JetStreamError`` if the server says no, or ``InvalidResponse`` if what came is no answer. Nothing
+else can escape, however deep, long or odd the body is: nesting, digits, ``NaN``, lone surrogates,
+members named twice and bodies of nothing but tiny values, which would take many times their size in
+memory, are all refused by name. A non-null ``error`` member always wins, even beside ``stream`` and
+``seq`` (B175).
 
-Writing is strict: compact UTF-8, integers as they are, the members in the order given, so that equal input gives equal
-bytes (B064).
+Writing is strict: compact UTF-8, integers as they are, the members in the order given, so that
+equal input gives equal bytes (B064).
 """
 
 from __future__ import annotations
@@ -56,18 +58,22 @@ def answer(body: bytes, about: RequestContext, expected: AnswerType) -> dict[str
     Args:
         body: the payload of the reply.
         about: what was asked, for the messages of errors.
-        expected: the answer that belongs to the request. A member that it needs counts as missing when it is ``null``.
+        expected: the answer that belongs to the request. A member that it needs counts as missing
+            when it is ``null``.
 
     Raises:
         JetStreamError: there is a non-null ``error`` member; its class is that of the ``err_code``.
-        InvalidResponse: the body is no JSON object, or the answer of somebody else, or lacks what it needs.
+        InvalidResponse: the body is no JSON object, or the answer of somebody else, or lacks what
+            it needs.
     """
     members = members_or_error(body, about)
     said = members.pop("type", None)
     if said is not None and said not in expected.types:
         raise InvalidResponse(_unlike(f"an answer of type {expected.types[0]!r}", about, body))
     if said is None and not expected.needs:
-        raise InvalidResponse(_unlike(f"an answer with its type {expected.types[0]!r}", about, body))
+        raise InvalidResponse(
+            _unlike(f"an answer with its type {expected.types[0]!r}", about, body)
+        )
     for name in expected.needs:
         if members.get(name) is None:
             raise InvalidResponse(_unlike(f"an answer with {name!r}", about, body))
@@ -75,7 +81,8 @@ def answer(body: bytes, about: RequestContext, expected: AnswerType) -> dict[str
 
 
 def members_or_error(body: bytes, about: RequestContext) -> dict[str, object]:
-    """The members of an answer that is no answer of the JSON API but may carry its ``error``, such as a publish ack.
+    """The members of an answer that is no answer of the JSON API but may carry its ``error``, such
+    as a publish ack.
 
     Raises:
         JetStreamError: there is a non-null ``error`` member.
@@ -95,7 +102,9 @@ def to_json(members: Mapping[str, object]) -> bytes:
         InvalidConfig: a value that JSON has no word for.
     """
     try:
-        return json.dumps(members, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8")
+        return json.dumps(
+            members, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        ).encode("utf-8")
     except (TypeError, ValueError, RecursionError) as error:
         names = shorten(", ".join(str(name) for name in members))
         raise InvalidConfig(

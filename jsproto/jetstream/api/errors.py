@@ -1,21 +1,21 @@
 """What the JetStream API says no with: one class for each answer that a client acts upon.
 
-Theory. The server numbers its errors (``err_code``); texts differ between versions and are for people. ``api_error``
-turns the ``error`` member of any answer into the class of its number, and every class says what was asked: which
-stream, which consumer, which subject. A number without a class of its own is a plain :class:`JetStreamError`, so that
-``except ApiError`` catches them all. Which numbers belong together is the table at the end.
+Theory. The server numbers its errors (``err_code``); texts differ between versions and are for
+people. ``api_error`` turns the ``error`` member of any answer into the class of its number, and
+every class says what was asked: which stream, which consumer, which subject. A number without a
+class of its own is a plain :class:`JetStreamError`, so that ``except ApiError`` catches them all.
+Which numbers belong together is the table at the end.
 
     ApiError
     └── JetStreamError
-        ├── NotFound             StreamNotFound  ConsumerNotFound ─ ConsumerDoesNotExist  MessageNotFound ─ SequenceNotFound
-        ├── AmbiguousSubject     said here: several streams where one was meant
-        ├── AlreadyExists        StreamExists  ConsumerExists
-        ├── ExpectationFailed    WrongLastSequence  WrongLastMessageId  WrongStream
-        ├── LimitReached         StreamFull  MessageSizeExceeded
-        ├── InvalidRequest       InvalidConfiguration  InvalidMessage  InvalidBatch
-        ├── RetryLater           the same request may succeed in a moment
-        ├── Unavailable          JetStreamNotEnabled
-        └── Refused              StreamSealed  ApiLevelTooLow
+        ├── NotFound             StreamNotFound  ConsumerNotFound ─ ConsumerDoesNotExist
+        MessageNotFound ─ SequenceNotFound ├── AmbiguousSubject     said here: several streams where
+        one was meant ├── AlreadyExists        StreamExists  ConsumerExists ├── ExpectationFailed
+        WrongLastSequence  WrongLastMessageId  WrongStream ├── LimitReached         StreamFull
+        MessageSizeExceeded ├── InvalidRequest       InvalidConfiguration  InvalidMessage
+        InvalidBatch ├── RetryLater           the same request may succeed in a moment ├──
+        Unavailable          JetStreamNotEnabled └── Refused              StreamSealed
+        ApiLevelTooLow
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class RequestContext:
         stream: name of the stream, empty if none was named.
         consumer: name of the consumer, empty if none was named.
         subject: subject of the message or request, empty if it adds nothing.
-        setting: the setting of a refused configuration that is to blame, such as ``num_replicas``; empty if it is not known.
+        setting: the setting of a refused configuration that is to blame, such as ``num_replicas``;
+            empty if it is not known.
     """
 
     what: str = ""
@@ -59,7 +60,9 @@ class RequestContext:
             ("setting", self.setting),
         )
         return ", ".join(
-            part for part in (self.what, *(f"{kind} {name}" for kind, name in named if name)) if part
+            part
+            for part in (self.what, *(f"{kind} {name}" for kind, name in named if name))
+            if part
         )
 
 
@@ -76,7 +79,8 @@ class InvalidPubAck(InvalidResponse):
 
 
 class BatchUnsupported(InvalidPubAck):
-    """The server is older than batches: it took the first message for an ordinary one, and has stored it.
+    """The server is older than batches: it took the first message for an ordinary one, and has
+    stored it.
 
     Attributes:
         stream: the stream that has it.
@@ -90,7 +94,8 @@ class BatchUnsupported(InvalidPubAck):
 
 
 class ConfigIgnored(InvalidResponse):
-    """The server took the request and left out settings that were asked for: it is too old to know them.
+    """The server took the request and left out settings that were asked for: it is too old to know
+    them.
 
     Attributes:
         members: names of the settings that did not come back as they were sent.
@@ -106,7 +111,8 @@ class JetStreamError(ApiError):
 
     Attributes:
         about: what was asked.
-        constant: the server's name for the error, empty if this version of jsproto does not know it.
+        constant: the server's name for the error, empty if this version of jsproto does not know
+            it.
     """
 
     def __init__(self, code: int, err_code: int, description: str, about: RequestContext) -> None:
@@ -163,7 +169,12 @@ class AmbiguousSubject(JetStreamError):
     """
 
     def __init__(
-        self, code: int, err_code: int, description: str, about: RequestContext, streams: tuple[str, ...] = ()
+        self,
+        code: int,
+        err_code: int,
+        description: str,
+        about: RequestContext,
+        streams: tuple[str, ...] = (),
     ) -> None:
         super().__init__(code, err_code, description, about)
         self.streams = streams
@@ -186,10 +197,12 @@ class ExpectationFailed(JetStreamError):
 
 
 class WrongLastSequence(ExpectationFailed):
-    """The last sequence, of the stream or of the subject, is another one: compare-and-set lost (10071, 10164).
+    """The last sequence, of the stream or of the subject, is another one: compare-and-set lost
+    (10071, 10164).
 
     Attributes:
-        sequence: the sequence that it is, ``None`` when the server did not say (replicated streams).
+        sequence: the sequence that it is, ``None`` when the server did not say (replicated
+            streams).
     """
 
     @property
@@ -200,7 +213,9 @@ class WrongLastSequence(ExpectationFailed):
 
 
 class WrongLastMessageId(ExpectationFailed):
-    """The last message id is another one. ``message_id`` is the one that it is, if the server said it."""
+    """The last message id is another one. ``message_id`` is the one that it is, if the server said
+    it.
+    """
 
     @property
     def message_id(self) -> str | None:
@@ -266,15 +281,21 @@ class ApiLevelTooLow(Refused):
 
 
 def described(seen: object) -> str:
-    """What was seen, for people: a list or object by its size, since it may be as large and deep as a peer likes."""
+    """What was seen, for people: a list or object by its size, since it may be as large and deep as
+    a peer likes.
+    """
     if isinstance(seen, (list, tuple, Mapping)):
         return f"{type(cast('object', seen)).__name__} of {len(cast('Sized', seen))}"
     return shorten(seen)
 
 
 def api_error(member: object, about: RequestContext) -> JetStreamError:
-    """The typed error for the ``error`` member of an answer; every part of it is optional and may be anything (B193)."""
-    parts: Mapping[str, object] = cast("Mapping[str, object]", member) if isinstance(member, dict) else {}
+    """The typed error for the ``error`` member of an answer; every part of it is optional and may
+    be anything (B193).
+    """
+    parts: Mapping[str, object] = (
+        cast("Mapping[str, object]", member) if isinstance(member, dict) else {}
+    )
     code, err_code = _number(parts.get("code")), _number(parts.get("err_code"))
     text = parts.get("description") if isinstance(member, dict) else member
     description = text if isinstance(text, str) else "" if text is None else described(text)
@@ -326,4 +347,6 @@ CLASSES: Final[tuple[tuple[_Class, tuple[int, ...]], ...]] = (
     ),
 )  # fmt: skip
 
-CLASS_OF: Final[dict[int, _Class]] = {number: kind for kind, numbers in CLASSES for number in numbers}
+CLASS_OF: Final[dict[int, _Class]] = {
+    number: kind for kind, numbers in CLASSES for number in numbers
+}

@@ -1,7 +1,8 @@
 """Durations as Go writes them: what a header of the server holds where JSON would hold nanoseconds.
 
-Theory. ``1h30m``, ``1.5s`` and ``250ms`` are numbers with units, added up. Reading takes all that Go's ``time.ParseDuration`` takes,
-in integer arithmetic, so that nothing is rounded that has a nanosecond of its own; writing uses whole seconds where it can.
+Theory. ``1h30m``, ``1.5s`` and ``250ms`` are numbers with units, added up. Reading takes all that
+Go's ``time.ParseDuration`` takes, in integer arithmetic, so that nothing is rounded that has a
+nanosecond of its own; writing uses whole seconds where it can.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _UNITS: Final = {
     "m": 60 * _S,
     "h": 3600 * _S,
 }
-_PART: Final = re.compile(r"(?:([0-9]{1,19})(?:\.([0-9]{0,40}))?|\.([0-9]{1,40}))(ns|us|µs|μs|ms|s|m|h)")
+_PART: Final = re.compile(
+    r"(?:([0-9]{1,19})(?:\.([0-9]{0,40}))?|\.([0-9]{1,40}))(ns|us|µs|μs|ms|s|m|h)"
+)
 _WHOLE: Final = re.compile(rf"([+-]?)((?:{_PART.pattern})+)").fullmatch
 
 

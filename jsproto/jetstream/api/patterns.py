@@ -1,7 +1,8 @@
-"""Subjects with wildcards as sets: whether two have a subject in common, and whether one lies within the other.
+"""Subjects with wildcards as sets: whether two have a subject in common, and whether one lies
+within the other.
 
-Both are the server's own questions (sublist.go ``SubjectsCollide``, ``subjectIsSubsetMatch``), asked token by token. What is
-given is taken as valid; :func:`valid` says whether it is.
+Both are the server's own questions (sublist.go ``SubjectsCollide``, ``subjectIsSubsetMatch``),
+asked token by token. What is given is taken as valid; :func:`valid` says whether it is.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ _BLANK: Final = re.compile(r"[ \t\n\r\f]")
 
 
 def valid(subject: str) -> bool:
-    """Whether the server takes it as a subject to subscribe to: no empty token, no blank, nothing behind ``>``."""
+    """Whether the server takes it as a subject to subscribe to: no empty token, no blank, nothing
+    behind ``>``.
+    """
     tokens = subject.split(".")
     return all(tokens) and _BLANK.search(subject) is None and ">" not in tokens[:-1]
 
@@ -74,13 +77,14 @@ def any_within_another(patterns: Sequence[str]) -> bool:
 def _some_pair(patterns: Iterable[str], meet: Callable[[_Tree, _Tree], list[_Pair] | None]) -> bool:
     """Whether two different patterns meet.
 
-    The patterns become a tree of tokens, in which only branches that can meet are compared. So thousands of patterns take
-    milliseconds; each pair by itself would take seconds.
+    The patterns become a tree of tokens, in which only branches that can meet are compared. So
+    thousands of patterns take milliseconds; each pair by itself would take seconds.
 
     Args:
         patterns: the patterns.
-        meet: looks at two places; the way to the second passes through a wildcard beside the way to the first. ``None`` if two
-            patterns meet there, else the pairs of places behind them where some may.
+        meet: looks at two places; the way to the second passes through a wildcard beside the way to
+            the first. ``None`` if two patterns meet there, else the pairs of places behind them
+            where some may.
     """
     alone, pairs = [_tree(patterns)], list[_Pair]()
     while alone:
@@ -107,7 +111,9 @@ def _colliding(one: _Tree, other: _Tree) -> list[_Pair] | None:
     ):
         return None
     small, large = (one, other) if len(one) <= len(other) else (other, one)
-    pairs = [(each, large[token]) for token, each in small.items() if token != _END and token in large]
+    pairs = [
+        (each, large[token]) for token, each in small.items() if token != _END and token in large
+    ]
     for left, right in ((one, other), (other, one)):
         if _ANY in left:
             pairs += [(each, left[_ANY]) for token, each in right.items() if token not in _SPECIAL]

@@ -1,7 +1,9 @@
-"""Subjects of the JetStream API. Every name that a caller gives is checked here, so none can add a token or a frame.
+"""Subjects of the JetStream API. Every name that a caller gives is checked here, so none can add a
+token or a frame.
 
-Theory. The API lives below a prefix: ``$JS.API`` in the own domain, ``$JS.<domain>.API`` in another, or whatever an
-account imports it as. One :class:`ApiSubjects` per prefix answers the subject of each verb; it holds nothing else.
+Theory. The API lives below a prefix: ``$JS.API`` in the own domain, ``$JS.<domain>.API`` in
+another, or whatever an account imports it as. One :class:`ApiSubjects` per prefix answers the
+subject of each verb; it holds nothing else.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ class ApiSubjects:
     """Subjects below one API prefix.
 
     Raises:
-        InvalidSubject: the prefix, or a name given to a method, is none that the protocol can carry (ADR-6).
+        InvalidSubject: the prefix, or a name given to a method, is none that the protocol can carry
+            (ADR-6).
     """
 
     prefix: str = field(default=DEFAULT_PREFIX)
@@ -117,10 +120,11 @@ class ApiSubjects:
         return f"{self._of_stream('DIRECT.GET', stream)}.{publish_subject(subject)}"
 
     def consumer_create(self, stream: str, consumer: str = "", filter_subject: str = "") -> str:
-        """CONSUMER.CREATE: without a consumer's name the server makes one up; the filter needs a name before it.
+        """CONSUMER.CREATE: without a consumer's name the server makes one up; the filter needs a
+        name before it.
 
-        A filter with wildcards stays out of the subject, since nothing is published on one: the server takes it from the
-        configuration all the same.
+        A filter with wildcards stays out of the subject, since nothing is published on one: the
+        server takes it from the configuration all the same.
         """
         subject = self._of_stream("CONSUMER.CREATE", stream)
         if filter_subject:

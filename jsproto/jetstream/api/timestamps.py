@@ -1,13 +1,15 @@
 """Times and durations where they meet the wire: nanoseconds, exact, in integers.
 
-JetStream says durations in integer nanoseconds and instants as RFC 3339 text with 0 to 9 fraction digits (ADR-1).
-Python's own types end at microseconds, so reading with them and writing back would change what somebody else has set.
-Hence two small values that keep the nanoseconds and are otherwise what a Python user expects:
+JetStream says durations in integer nanoseconds and instants as RFC 3339 text with 0 to 9 fraction
+digits (ADR-1). Python's own types end at microseconds, so reading with them and writing back would
+change what somebody else has set. Hence two small values that keep the nanoseconds and are
+otherwise what a Python user expects:
 
 - :class:`Duration` *is* a ``timedelta``; whoever writes one may give any ``timedelta``.
-- :class:`Timestamp` counts nanoseconds since 1970 in UTC and shows itself as ``.datetime``. Go's zero time, which the
-  server sends for "never" (``0001-01-01T00:00:00Z``), is ``None`` and not an instant. So is every time of the year 1, or
-  before it: other tools write the zero time in their own time zone.
+- :class:`Timestamp` counts nanoseconds since 1970 in UTC and shows itself as ``.datetime``. Go's
+  zero time, which the server sends for "never" (``0001-01-01T00:00:00Z``), is ``None`` and not an
+  instant. So is every time of the year 1, or before it: other tools write the zero time in their
+  own time zone.
 
 Both conversions happen here and nowhere else (one duration type, converted once).
 """
@@ -36,23 +38,33 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def duration_of(seconds: float) -> Duration | None:
-    """The duration of a number of seconds, to the nanosecond; ``None`` for a flag, for no number, and beyond 64 bits."""
+    """The duration of a number of seconds, to the nanosecond; ``None`` for a flag, for no number,
+    and beyond 64 bits.
+    """
     if isinstance(seconds, bool) or not -_MOST_SECONDS <= seconds <= _MOST_SECONDS:
         return None
-    return Duration.from_ns(seconds * _NS_OF_S if isinstance(seconds, int) else round(seconds * _NS_OF_S))
+    return Duration.from_ns(
+        seconds * _NS_OF_S if isinstance(seconds, int) else round(seconds * _NS_OF_S)
+    )
 
 
 def nanoseconds(duration: timedelta) -> int:
     """All of a duration in integer nanoseconds, by integer arithmetic only."""
     rest = duration.rest if isinstance(duration, Duration) else 0
-    return duration.days * _NS_OF_DAY + duration.seconds * _NS_OF_S + duration.microseconds * _NS_OF_US + rest
+    return (
+        duration.days * _NS_OF_DAY
+        + duration.seconds * _NS_OF_S
+        + duration.microseconds * _NS_OF_US
+        + rest
+    )
 
 
 @final
 class Duration(timedelta):
     """A ``timedelta`` that also knows the nanoseconds below its microsecond.
 
-    Equal to a plain ``timedelta`` of the same length. Arithmetic is that of ``timedelta`` and gives plain ones.
+    Equal to a plain ``timedelta`` of the same length. Arithmetic is that of ``timedelta`` and gives
+    plain ones.
     """
 
     rest: int
@@ -120,7 +132,8 @@ _LAST: Final = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH).days * _NS_OF_DAY +
 @final
 @frozen(order=True, repr=False)
 class Timestamp:
-    """An instant of the years 2 to 9999, exact. ``str`` gives the form that the server writes, ``repr`` how to make it from that.
+    """An instant of the years 2 to 9999, exact. ``str`` gives the form that the server writes,
+    ``repr`` how to make it from that.
 
     Attributes:
         ns: nanoseconds since 1970-01-01 UTC.
@@ -139,9 +152,11 @@ class Timestamp:
 
     @classmethod
     def parse(cls, text: str) -> Timestamp | None:
-        """The instant of an RFC 3339 text with any fraction and offset; ``None`` for a time of the year 1 or before it.
+        """The instant of an RFC 3339 text with any fraction and offset; ``None`` for a time of the
+        year 1 or before it.
 
-        Digits behind the ninth are cut. Second 60, a leap second, is the first moment of the next minute.
+        Digits behind the ninth are cut. Second 60, a leap second, is the first moment of the next
+        minute.
 
         Raises:
             InvalidResponse: the text is no RFC 3339 date and time up to the year 9999.
@@ -149,14 +164,26 @@ class Timestamp:
         found = _RFC3339.fullmatch(text)
         if found is None:
             raise InvalidResponse(f"expected an RFC 3339 time, seen {shorten(text)}")
-        year, month, day, hour, minute, second, fraction, sign, off_hours, off_minutes = found.groups()
-        # The year 0, which Python has not, and the year 1 mean the same; a leap second is the 59th and one more.
+        year, month, day, hour, minute, second, fraction, sign, off_hours, off_minutes = (
+            found.groups()
+        )
+        # The year 0, which Python has not, and the year 1 mean the same; a leap second is the 59th
+        # and one more.
         leap = second == "60"
-        numbers = max(int(year), 1), int(month), int(day), int(hour), int(minute), 59 if leap else int(second)
+        numbers = (
+            max(int(year), 1),
+            int(month),
+            int(day),
+            int(hour),
+            int(minute),
+            59 if leap else int(second),
+        )
         try:
             moment = datetime(*numbers, tzinfo=UTC)
         except ValueError as error:
-            raise InvalidResponse(f"expected an RFC 3339 time, seen {shorten(text)}: {error}") from error
+            raise InvalidResponse(
+                f"expected an RFC 3339 time, seen {shorten(text)}: {error}"
+            ) from error
         ns = nanoseconds(moment - _EPOCH)
         ns += _NS_OF_S if leap else int((fraction or "").ljust(9, "0"))
         if sign is not None:
@@ -173,7 +200,8 @@ class Timestamp:
         """The instant of an aware ``datetime``.
 
         Raises:
-            InvalidConfig: no ``datetime``, or one without a time zone, so nobody knows which instant it means.
+            InvalidConfig: no ``datetime``, or one without a time zone, so nobody knows which
+                instant it means.
         """
         if isinstance(moment, Timestamp):
             return moment

@@ -74,10 +74,13 @@ class Consumer:
         """
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
-        return Procedure(lambda: manage.consumer_info(js.api, self.stream.name, self.name, timeout=seconds))
+        return Procedure(
+            lambda: manage.consumer_info(js.api, self.stream.name, self.name, timeout=seconds)
+        )
 
     def refresh(self, *, timeout: float | timedelta | None = None) -> Procedure[Consumer]:
-        """A handle that knows what the server says now: its feeds keep within the limits of the consumer.
+        """A handle that knows what the server says now: its feeds keep within the limits of the
+        consumer.
 
         Args:
             timeout: seconds.
@@ -89,7 +92,9 @@ class Consumer:
         seconds = seconds_of(timeout, js.timeout)
 
         def steps() -> Steps[Consumer]:
-            info = yield from manage.consumer_info(js.api, self.stream.name, self.name, timeout=seconds)
+            info = yield from manage.consumer_info(
+                js.api, self.stream.name, self.name, timeout=seconds
+            )
             return evolve(self, cached=info)
 
         return Procedure(steps)
@@ -128,12 +133,15 @@ class Consumer:
         """
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
-        return Procedure(lambda: manage.delete_consumer(js.api, self.stream.name, self.name, timeout=seconds))
+        return Procedure(
+            lambda: manage.delete_consumer(js.api, self.stream.name, self.name, timeout=seconds)
+        )
 
     def pause(
         self, until: datetime | Timestamp, *, timeout: float | timedelta | None = None
     ) -> Procedure[Pause]:
-        """Let it rest: it delivers nothing until then (2.11). What is in its readers' hands stays there.
+        """Let it rest: it delivers nothing until then (2.11). What is in its readers' hands stays
+        there.
 
         Args:
             until: the instant at which it goes on.
@@ -156,7 +164,8 @@ class Consumer:
     def reset(
         self, *, seq: int | None = None, timeout: float | timedelta | None = None
     ) -> Procedure[ConsumerInfo]:
-        """Begin anew behind the ack floor, or at a sequence (2.14, ADR-60). Consumer sequences start at 1 again.
+        """Begin anew behind the ack floor, or at a sequence (2.14, ADR-60). Consumer sequences
+        start at 1 again.
 
         Args:
             seq: the stream sequence to begin at; its deliver policy must go with it.
@@ -177,7 +186,8 @@ class Consumer:
         )
 
     def unpin(self, group: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
-        """Take a priority group from the client that it is pinned to: the next pull gets it (2.11, ADR-42).
+        """Take a priority group from the client that it is pinned to: the next pull gets it (2.11,
+        ADR-42).
 
         Raises:
             ConsumerNotFound: it is gone.
@@ -186,7 +196,9 @@ class Consumer:
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(
-            lambda: maintenance.unpin_consumer(js.api, self.stream.name, self.name, group, timeout=seconds)
+            lambda: maintenance.unpin_consumer(
+                js.api, self.stream.name, self.name, group, timeout=seconds
+            )
         )
 
     def step_down(
@@ -199,7 +211,8 @@ class Consumer:
         """Let its leader step down; the name of the new one, empty if that is not waited for.
 
         Args:
-            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster
+                and tags.
             wait: for a new leader.
             timeout: seconds for all of it.
 
@@ -216,11 +229,15 @@ class Consumer:
             )
         )
 
-    def _paused(self, until: Timestamp | None, timeout: float | timedelta | None) -> Procedure[Pause]:
+    def _paused(
+        self, until: Timestamp | None, timeout: float | timedelta | None
+    ) -> Procedure[Pause]:
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(
-            lambda: maintenance.pause_consumer(js.api, self.stream.name, self.name, until, timeout=seconds)
+            lambda: maintenance.pause_consumer(
+                js.api, self.stream.name, self.name, until, timeout=seconds
+            )
         )
 
     # ------------------------------------------------------------------ pulling
@@ -245,15 +262,18 @@ class Consumer:
         """So many messages, or bytes, by one request: a feed with a definite end.
 
         Args:
-            max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the first reached counts.
+            max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the
+                first reached counts.
             max_bytes: the most bytes, as the server counts them.
             mode: whether to wait for messages that are not there yet.
-            expires: seconds until the server ends the request, ``inf`` for never; 30 unless ``timeout`` is given. In the mode
-                ``NO_WAIT`` the request has no expiry, and an answer is waited for 2 seconds.
+            expires: seconds until the server ends the request, ``inf`` for never; 30 unless
+                ``timeout`` is given. In the mode ``NO_WAIT`` the request has no expiry, and an
+                answer is waited for 2 seconds.
             timeout: seconds until the fetch ends here, whatever the server says.
             idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none.
             heartbeat_factor: how many heartbeats of silence are an end: 2 (ADR-37), 3 in ADR-15.
-            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
+            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and
+                ``pin`` (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
             priority: 0 (first) to 9.
@@ -302,15 +322,18 @@ class Consumer:
         """One message.
 
         Args:
-            timeout: seconds to wait for it: 5, or 2 in the mode ``NO_WAIT``, if left out. The server is asked for a little less,
-                so that what it sends in the last moment still arrives.
+            timeout: seconds to wait for it: 5, or 2 in the mode ``NO_WAIT``, if left out. The
+                server is asked for a little less, so that what it sends in the last moment still
+                arrives.
             mode: whether to wait for a message that is not there yet.
-            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
+            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and
+                ``pin`` (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
             priority: 0 (first) to 9.
             pin: the pin id of the last message of a pinned consumer.
-            acking: how the message is treated while it is in hand, and what else is known of acknowledgements.
+            acking: how the message is treated while it is in hand, and what else is known of
+                acknowledgements.
 
         Raises:
             RequestTimeout: there was none in time.
@@ -359,22 +382,29 @@ class Consumer:
     ) -> Consume[JsMessage]:
         """An endless feed of its messages, which asks for more as they are taken.
 
-        A lost link does not end it: it goes on with the next one. If the handle knows the consumer's configuration, never
-        more is asked for than the consumer could deliver or would allow.
+        A lost link does not end it: it goes on with the next one. If the handle knows the
+        consumer's configuration, never more is asked for than the consumer could deliver or would
+        allow.
 
         Args:
-            max_messages: the most messages asked for and buffered; 500 if neither this nor ``max_bytes`` is given.
-            max_bytes: the most bytes asked for and buffered, as the server counts them; excludes ``max_messages``.
+            max_messages: the most messages asked for and buffered; 500 if neither this nor
+                ``max_bytes`` is given.
+            max_bytes: the most bytes asked for and buffered, as the server counts them; excludes
+                ``max_messages``.
             threshold_messages: ask again when so many are left; half of ``max_messages``.
             threshold_bytes: ask again when so many are left; half of ``max_bytes``.
-            within_bytes: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then belongs to it.
+            within_bytes: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then
+                belongs to it.
             stop_after: end when so many messages have come; no more are ever asked for.
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
             heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until somebody makes it.
-            watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
-            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
+            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until
+                somebody makes it.
+            watch_gaps: report holes in the consumer sequence; only of use to the one reader of a
+                consumer.
+            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority``
+                (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
             priority: 0 (first) to 9.
@@ -405,7 +435,8 @@ class Consumer:
             acking=acking,
         )
         return Consume(
-            self.next_subject, options if self.cached is None else options.within(self.cached.config)
+            self.next_subject,
+            options if self.cached is None else options.within(self.cached.config),
         )
 
     def ack_next(
@@ -422,7 +453,8 @@ class Consumer:
         priority: int | None = None,
         acking: AckOptions = UNKNOWN,
     ) -> AckNext[JsMessage]:
-        """Its messages one at a time: each is put back as done, and its ack asks for the next (``+NXT``).
+        """Its messages one at a time: each is put back as done, and its ack asks for the next
+        (``+NXT``).
 
         For long jobs: nothing waits here while one is worked on.
 
@@ -431,8 +463,10 @@ class Consumer:
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
             heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until somebody makes it.
-            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
+            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until
+                somebody makes it.
+            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority``
+                (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
             priority: 0 (first) to 9.
@@ -458,7 +492,8 @@ class Consumer:
             acking=acking,
         )
         return AckNext(
-            self.next_subject, options if self.cached is None else options.within(self.cached.config)
+            self.next_subject,
+            options if self.cached is None else options.within(self.cached.config),
         )
 
     # ------------------------------------------------------------------ being pushed to
@@ -490,7 +525,8 @@ class Consumer:
             timeout: seconds for the question what it is.
 
         Raises:
-            SubscribeRefused: when the feed is read: it cannot be subscribed to like this; the class says why.
+            SubscribeRefused: when the feed is read: it cannot be subscribed to like this; the class
+                says why.
             ConsumerNotFound: when the feed is read: it is gone.
             InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
         """
@@ -537,15 +573,23 @@ class NextMessage(FetchOne[JsMessage]):
         """Raise if it ended well and yet without a message."""
         if self.ended and self.error is None and not self.got:
             why = "unknown" if self.reason is None else self.reason.name
-            waited = self.options.wait if self.reason is EndReason.DEADLINE else self.options.server_wait
+            waited = (
+                self.options.wait if self.reason is EndReason.DEADLINE else self.options.server_wait
+            )
             within = "at once" if self.reason in _AT_ONCE else f"within {waited:g} s"
-            raise RequestTimeout(f"expected a message on {self.subject} {within}, none came ({why})")
+            raise RequestTimeout(
+                f"expected a message on {self.subject} {within}, none came ({why})"
+            )
         return super().nothing()
 
 
 @lru_cache(maxsize=64, typed=True)
-def _next_options(timeout: float | timedelta | None, mode: FetchMode, acking: AckOptions) -> FetchOptions:
-    """Options never change, and checking them anew for each message would cost a quarter of a `next`."""
+def _next_options(
+    timeout: float | timedelta | None, mode: FetchMode, acking: AckOptions
+) -> FetchOptions:
+    """Options never change, and checking them anew for each message would cost a quarter of a
+    `next`.
+    """
     if timeout is None and mode is not FetchMode.NO_WAIT:
         timeout = _NEXT
     return FetchOptions(max_messages=1, timeout=timeout, mode=mode, acking=acking)

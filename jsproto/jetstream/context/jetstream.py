@@ -73,8 +73,8 @@ class JetStream:
 
     Args:
         domain: name of another domain than the server's own; an empty text is none.
-        prefix: the whole API prefix instead, for an API that is imported under another name; an empty text is none, and one final
-            dot, which other tools write, is left away.
+        prefix: the whole API prefix instead, for an API that is imported under another name; an
+            empty text is none, and one final dot, which other tools write, is left away.
         timeout: seconds that each request waits for its answer, unless a method is told otherwise.
 
     Raises:
@@ -89,10 +89,14 @@ class JetStream:
 
     def __attrs_post_init__(self) -> None:
         if self.domain is not None and self.prefix is not None:
-            raise InvalidConfig(f"expected a domain or a prefix, got {self.domain!r} and {self.prefix!r}")
+            raise InvalidConfig(
+                f"expected a domain or a prefix, got {self.domain!r} and {self.prefix!r}"
+            )
         seconds("timeout", self.timeout)
         api = (
-            ApiSubjects.for_domain(self.domain) if self.domain else ApiSubjects(self.prefix or DEFAULT_PREFIX)
+            ApiSubjects.for_domain(self.domain)
+            if self.domain
+            else ApiSubjects(self.prefix or DEFAULT_PREFIX)
         )
         object.__setattr__(self, "api", api)
 
@@ -116,11 +120,13 @@ class JetStream:
             subject: a subject that a stream stores.
             payload: the message.
             headers: the message's own headers.
-            options: what is asked of the stream; or its settings by name, which also edit ``options`` given beside them.
+            options: what is asked of the stream; or its settings by name, which also edit
+                ``options`` given beside them.
             timeout: seconds for all attempts together.
             retries: how often it may be sent again after "nobody listens" (503, ADR-22).
             retry_wait: seconds before it is sent again.
-            settings: fields of `PublishOptions`: ``msg_id``, expectations, ``ttl``, ``rollup``, ``incr``, ``schedule``.
+            settings: fields of `PublishOptions`: ``msg_id``, expectations, ``ttl``, ``rollup``,
+                ``incr``, ``schedule``.
 
         Raises:
             NoResponders: no stream stores this subject.
@@ -160,14 +166,16 @@ class JetStream:
             subject: a subject that a stream stores.
             payload: the message.
             headers: the message's own headers.
-            options: what is asked of the stream; or its settings by name. Without a ``msg_id`` one is made.
+            options: what is asked of the stream; or its settings by name. Without a ``msg_id`` one
+                is made.
             patience: how long to try; less than the stream's ``duplicate_window``.
             settings: fields of `PublishOptions`.
 
         Raises:
             NoResponders: no stream stores this subject; nothing was stored.
             JetStreamError: the stream refuses it; nothing was stored.
-            RequestTimeout: the outcome is still unknown; the error names the id with which to go on.
+            RequestTimeout: the outcome is still unknown; the error names the id with which to go
+                on.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         return Procedure(
@@ -187,27 +195,37 @@ class JetStream:
         patience: RetryPolicy | None = None,
         **settings: Unpack[PublishSettings],
     ) -> Procedure[PubAck]:
-        """Publish what a message has led to, exactly once, then settle the message and wait until the server says that it has.
+        """Publish what a message has led to, exactly once, then settle the message and wait until
+        the server says that it has.
 
         Args:
             message: what a consumer delivered.
             subject: where its successor is stored.
             payload: of the successor; the message's own if none is given.
             headers: of the successor; the message's are not taken along.
-            options: what is asked of the stream. Without a ``msg_id`` it is made of the message's place and of ``subject``.
+            options: what is asked of the stream. Without a ``msg_id`` it is made of the message's
+                place and of ``subject``.
             patience: how long to try, for both.
             settings: fields of `PublishOptions`.
 
         Raises:
-            NoResponders: no stream stores this subject; or the successor is stored, and the consumer is gone.
+            NoResponders: no stream stores this subject; or the successor is stored, and the
+                consumer is gone.
             JetStreamError: the stream refuses it; the message is open.
-            RequestTimeout: it is not known whether the successor is stored, or the message settled; it comes again.
+            RequestTimeout: it is not known whether the successor is stored, or the message settled;
+                it comes again.
             InvalidAckSubject: the message is not of a consumer.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         return Procedure(
             lambda: relayed(
-                message, subject, payload, headers=headers, options=options, patience=patience, **settings
+                message,
+                subject,
+                payload,
+                headers=headers,
+                options=options,
+                patience=patience,
+                **settings,
             )
         )
 
@@ -226,21 +244,22 @@ class JetStream:
     ) -> PublishWindow:
         """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
 
-        It takes `Publish` values, ``(subject, payload)`` or ``(subject, payload, headers)``, and gives a
-        `PublishResult` for each.
+        It takes `Publish` values, ``(subject, payload)`` or ``(subject, payload, headers)``, and
+        gives a `PublishResult` for each.
 
         Args:
             max_pending: messages under way.
             max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-            ack_timeout: seconds of silence after which a message ends: counted from its sending, and anew from each answer to a
-                message that was sent before it.
+            ack_timeout: seconds of silence after which a message ends: counted from its sending,
+                and anew from each answer to a message that was sent before it.
             retries: how often a message that met no responders is sent again.
             retry_wait: seconds before each of these.
             results: whether acknowledgements are handed out too, not only failures.
             max_results: how many results are kept for whoever does not take them.
-            resend: send messages that have an id again within their ``ack_timeout``, after a lost link and when no answer comes for a second.
-            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not at all, ``None``: as long as
-                it takes.
+            resend: send messages that have an id again within their ``ack_timeout``, after a lost
+                link and when no answer comes for a second.
+            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not
+                at all, ``None``: as long as it takes.
 
         Raises:
             InvalidConfig: a bound, number or time that cannot work.
@@ -267,7 +286,8 @@ class JetStream:
         retries: int = DEFAULT_RETRIES,
         retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
     ) -> WholeBatch:
-        """Publish messages of which a stream stores all or none (2.12, ADR-50); the stream must have ``allow_atomic``.
+        """Publish messages of which a stream stores all or none (2.12, ADR-50); the stream must
+        have ``allow_atomic``.
 
         Args:
             messages: in this order: what `compose` makes, or ``(subject, payload)``.
@@ -282,8 +302,10 @@ class JetStream:
             ExpectationFailed: what a message expected does not hold; nothing was stored.
             JetStreamError: the stream refuses a message otherwise; nothing was stored.
             NoResponders: no stream stores the first subject.
-            BatchUnsupported: the server knows no batches, and has stored the first message by itself.
-            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is unknown.
+            BatchUnsupported: the server knows no batches, and has stored the first message by
+                itself.
+            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is
+                unknown.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         return WholeBatch(
@@ -306,10 +328,12 @@ class JetStream:
         retries: int = DEFAULT_RETRIES,
         retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
     ) -> BatchPublish:
-        """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed when it is left well.
+        """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed
+        when it is left well.
 
-        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``; its one result is the
-        acknowledgement. Left by an error, it is dropped. Between two messages may pass 10 s, then the server lets go of it.
+        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``;
+        its one result is the acknowledgement. Left by an error, it is dropped. Between two messages
+        may pass 10 s, then the server lets go of it.
 
         Args:
             batch_id: its name, of 64 bytes at most; else one is made.
@@ -347,12 +371,13 @@ class JetStream:
     ) -> FastIngest:
         """Publish many messages at the pace of the stream, with few answers (2.14, ADR-50): a sink.
 
-        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``. Each is stored by itself; results
-        are `IngestFault` for what is not stored, and at last the acknowledgement of the whole. The stream must have
-        ``allow_batched``.
+        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``.
+        Each is stored by itself; results are `IngestFault` for what is not stored, and at last the
+        acknowledgement of the whole. The stream must have ``allow_batched``.
 
         Args:
-            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the rest goes on.
+            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the
+                rest goes on.
             flow: how many messages may lie between two answers, at most.
             batch_id: its name, one token of at most 64 bytes; else one is made.
             timeout: seconds that an answer may take.
@@ -362,7 +387,8 @@ class JetStream:
             InvalidBatch: the stream does not take fast batches.
             JetStreamError: the first message is refused.
             NoResponders: no stream stores the subject.
-            BatchUnsupported: the server knows no fast batches, and has stored the first message by itself.
+            BatchUnsupported: the server knows no fast batches, and has stored the first message by
+                itself.
             RequestTimeout, ConnectionLost: the error says how far it was.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
@@ -379,7 +405,8 @@ class JetStream:
     ) -> Procedure[bool]:
         """Settle a message and wait until the server says that it has (the double ack).
 
-        ``False`` means that nothing was sent, because the message is settled already or needs no acknowledgement.
+        ``False`` means that nothing was sent, because the message is settled already or needs no
+        acknowledgement.
 
         Raises:
             RequestTimeout: no answer in time; the message is open again.
@@ -392,10 +419,12 @@ class JetStream:
     def dead_letter(
         self, event: MessageFate, subject: str, *, timeout: float | timedelta | None = None
     ) -> Procedure[PubAck]:
-        """Publish the message that an advisory is about as a dead letter, with where it came from and why in headers.
+        """Publish the message that an advisory is about as a dead letter, with where it came from
+        and why in headers.
 
         Args:
-            event: a `MessageFate` that `read_event` read, of ``MAX_DELIVERIES`` or ``MSG_TERMINATED``.
+            event: a `MessageFate` that `read_event` read, of ``MAX_DELIVERIES`` or
+                ``MSG_TERMINATED``.
             subject: where dead letters are stored.
             timeout: seconds for each of the two questions.
 
@@ -466,7 +495,9 @@ class JetStream:
         made = configured(StreamConfig, config, settings)
         seconds = seconds_of(timeout, self.timeout)
         return self._stream(
-            lambda: manage.create_stream(self.api, made, pedantic=pedantic, strict=strict, timeout=seconds)
+            lambda: manage.create_stream(
+                self.api, made, pedantic=pedantic, strict=strict, timeout=seconds
+            )
         )
 
     def update_stream(
@@ -478,7 +509,8 @@ class JetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[Stream]:
-        """Replace the configuration of a stream: what is not set goes back to the server's defaults.
+        """Replace the configuration of a stream: what is not set goes back to the server's
+        defaults.
 
         To edit what is there, use the handle's ``change``.
 
@@ -497,7 +529,9 @@ class JetStream:
         made = configured(StreamConfig, config, settings)
         seconds = seconds_of(timeout, self.timeout)
         return self._stream(
-            lambda: manage.update_stream(self.api, made, pedantic=pedantic, strict=strict, timeout=seconds)
+            lambda: manage.update_stream(
+                self.api, made, pedantic=pedantic, strict=strict, timeout=seconds
+            )
         )
 
     def create_or_update_stream(
@@ -510,13 +544,15 @@ class JetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[Stream]:
-        """Update a stream, or make it if it is not there. Somebody else may do the same at the same time.
+        """Update a stream, or make it if it is not there. Somebody else may do the same at the same
+        time.
 
         Args:
             config: what; or its settings by name, which also edit a ``config`` given beside them.
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
-            compare: read it before; ``cached.changed`` of the handle says setting by setting what is different now.
+            compare: read it before; ``cached.changed`` of the handle says setting by setting what
+                is different now.
             timeout: seconds for each question.
             settings: fields of `StreamConfig`.
 
@@ -562,7 +598,9 @@ class JetStream:
             )
         )
 
-    def delete_stream(self, stream: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
+    def delete_stream(
+        self, stream: str, *, timeout: float | timedelta | None = None
+    ) -> Procedure[None]:
         """Delete a stream with its consumers and messages.
 
         Raises:
@@ -581,7 +619,9 @@ class JetStream:
     def streams(
         self, *, subject: str = "", timeout: float | timedelta | None = None
     ) -> Procedure[Listing[StreamInfo]]:
-        """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
+        """All streams, or those that store ``subject``; what a cluster cannot say now is in
+        ``missing`` or ``offline``.
+        """
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: manage.streams(self.api, subject=subject, timeout=seconds))
 
@@ -620,16 +660,20 @@ class JetStream:
     ) -> PushSubscription[JsMessage]:
         """What a push consumer sends: it is found, or made, when the feed is opened.
 
-        The stream is found by the subject if it is not named. A consumer that is named must be there; one that is only
-        described is made if it is not there, and must be as described if it is.
+        The stream is found by the subject if it is not named. A consumer that is named must be
+        there; one that is only described is made if it is not there, and must be as described if it
+        is.
 
         Args:
             subject: what to receive; the consumer filters by it.
             stream: the stream, if it is known.
             consumer: an existing consumer to bind to.
-            queue: share the messages with the other members of this group; the durable's name if none is named.
-            config: the consumer to make, or to compare with; or its settings by name, which also edit a ``config``.
-            owner: whether a consumer that is made here is deleted at the end; left out: if we gave it no name.
+            queue: share the messages with the other members of this group; the durable's name if
+                none is named.
+            config: the consumer to make, or to compare with; or its settings by name, which also
+                edit a ``config``.
+            owner: whether a consumer that is made here is deleted at the end; left out: if we gave
+                it no name.
             heartbeat_factor: how many heartbeats of silence are an alarm: 3 (ADR-15).
             watch_gaps: report holes in the consumer sequence; a queue group is never watched.
             auto_ack: acknowledge each message when the reader comes back for the next one.
@@ -641,7 +685,8 @@ class JetStream:
             settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given.
 
         Raises:
-            SubscribeRefused: it cannot work as asked; the class says why. When the feed is read, too: what was found.
+            SubscribeRefused: it cannot work as asked; the class says why. When the feed is read,
+                too: what was found.
             InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
             JetStreamError: when the feed is read: the server refuses.
         """
@@ -679,19 +724,22 @@ class JetStream:
     ) -> Procedure[Consumer]:
         """Find a pull consumer, or make it: a handle to fetch and consume from.
 
-        The stream is found by the subject if it is not named. A consumer that is named is taken to be there even if the
-        server does not tell; one that is only described is made if it is not there. What is made here stays.
+        The stream is found by the subject if it is not named. A consumer that is named is taken to
+        be there even if the server does not tell; one that is only described is made if it is not
+        there. What is made here stays.
 
         Args:
             subject: what to receive; the consumer filters by it.
             stream: the stream, if it is known.
             consumer: an existing consumer to bind to.
-            config: the consumer to make, or to compare with; or its settings by name, which also edit a ``config``.
+            config: the consumer to make, or to compare with; or its settings by name, which also
+                edit a ``config``.
             timeout: seconds for each question of the workflow.
             settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given.
 
         Raises:
-            SubscribeRefused: it cannot work as asked, or what was found is another one; the class says why.
+            SubscribeRefused: it cannot work as asked, or what was found is another one; the class
+                says why.
             InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
             JetStreamError: the server refuses.
         """
@@ -706,7 +754,9 @@ class JetStream:
 
         def steps() -> Steps[Consumer]:
             bound = yield from bind_pull(self.api, asked, timeout=seconds)
-            return Consumer(stream=self.stream(bound.stream), name=bound.consumer, cached=bound.info)
+            return Consumer(
+                stream=self.stream(bound.stream), name=bound.consumer, cached=bound.info
+            )
 
         return Procedure(steps)
 
@@ -727,21 +777,25 @@ class JetStream:
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> OrderedConsumer[JsMessage]:
-        """Every message of a stream once and in order, whatever happens to consumers, servers and links.
+        """Every message of a stream once and in order, whatever happens to consumers, servers and
+        links.
 
         Nothing is acknowledged, and no consumer is left behind.
 
         Args:
             stream: its name.
             form: whether to ask for messages, or to be pushed to with flow control.
-            max_messages: most messages asked for and buffered, if it asks; 500 if neither this nor ``max_bytes`` is given.
+            max_messages: most messages asked for and buffered, if it asks; 500 if neither this nor
+                ``max_bytes`` is given.
             max_bytes: most bytes asked for and buffered, if it asks.
             expires: seconds until the server ends one request; from 1.
             idle_heartbeat: seconds; 5, or half of ``expires`` where that is less.
-            until_caught_up: end when everything that was there at the beginning has been handed out.
+            until_caught_up: end when everything that was there at the beginning has been handed
+                out.
             name_prefix: begins the names of the consumers on the server.
             timeout: seconds that a creation or deletion waits for its answer.
-            config: what to read; or its settings by name, which also edit a ``config`` given beside them.
+            config: what to read; or its settings by name, which also edit a ``config`` given beside
+                them.
             settings: fields of `ConsumerConfig`: filters, start, replay.
 
         Raises:
@@ -755,7 +809,10 @@ class JetStream:
         options = OrderedOptions(
             config=configured(ConsumerConfig, config, settings),
             pulls=ConsumeOptions(
-                max_messages=max_messages, max_bytes=max_bytes, expires=each, idle_heartbeat=heartbeat
+                max_messages=max_messages,
+                max_bytes=max_bytes,
+                expires=each,
+                idle_heartbeat=heartbeat,
             ),
             form=form,
             until_caught_up=until_caught_up,
@@ -765,12 +822,16 @@ class JetStream:
         return OrderedConsumer(self.api, stream, Messages(), options)
 
     def restore(self, origin: Origin, *, patience: float | timedelta = PATIENCE) -> Restore:
-        """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is drained.
+        """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is
+        drained.
 
-        Until it is drained there is no stream, and what goes wrong before leaves nothing behind; only a server that is killed
-        in the middle may hold a part of it afterwards (2.15). The server gives up after 5 s without a chunk, so the last bytes of
-        each chunk of 4 kB and more are held back and sent one by one while the caller pauses; have the first chunk at hand when the sink is opened. On the server where a stream of that name was deleted a moment ago, its files may still be on their
-        way out (2.15): the restore then fails (10062), and the next one will do.
+        Until it is drained there is no stream, and what goes wrong before leaves nothing behind;
+        only a server that is killed in the middle may hold a part of it afterwards (2.15). The
+        server gives up after 5 s without a chunk, so the last bytes of each chunk of 4 kB and more
+        are held back and sent one by one while the caller pauses; have the first chunk at hand when
+        the sink is opened. On the server where a stream of that name was deleted a moment ago, its
+        files may still be on their way out (2.15): the restore then fails (10062), and the next one
+        will do.
 
         Args:
             origin: what the snapshot said of the stream; also what the CLI's ``backup.json`` holds.
@@ -779,7 +840,8 @@ class JetStream:
         Raises:
             StreamExists: there is a stream of that name.
             JetStreamError: the server does not take it.
-            RequestTimeout: the server fell silent; the message says whether a stream may have been made.
+            RequestTimeout: the server fell silent; the message says whether a stream may have been
+                made.
             ConnectionLost: the link was lost; look whether a part of the stream is there.
             InvalidResponse: an origin without configuration or state.
         """
@@ -811,10 +873,12 @@ class JetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[tuple[Difference, ...]]:
-        """What an existing stream has otherwise than wished for, setting by setting; empty if all is as it should be.
+        """What an existing stream has otherwise than wished for, setting by setting; empty if all
+        is as it should be.
 
         Args:
-            config: what is wished for; or its settings by name, which also edit a ``config`` given beside them.
+            config: what is wished for; or its settings by name, which also edit a ``config`` given
+                beside them.
             timeout: seconds.
             settings: fields of `StreamConfig`; what is not set is not compared.
 

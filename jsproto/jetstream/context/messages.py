@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 class StoredMessages:
     """The messages of a stream, read and deleted by the API; to work them off, use a consumer.
 
-    ``no_headers`` leaves the stored headers out of an answer (2.12; older servers send them, and they are left out here). The
-    API is asked then: a direct get would answer the payload alone, without subject, sequence and time.
+    ``no_headers`` leaves the stored headers out of an answer (2.12; older servers send them, and
+    they are left out here). The API is asked then: a direct get would answer the payload alone,
+    without subject, sequence and time.
 
     Attributes:
         stream: whose.
-        direct: whether to ask any replica, which is cheaper and can be a little behind; the stream must allow it. The
-            stream's handle knows, if it has asked the server.
+        direct: whether to ask any replica, which is cheaper and can be a little behind; the stream
+            must allow it. The stream's handle knows, if it has asked the server.
     """
 
     stream: Stream
@@ -70,7 +71,9 @@ class StoredMessages:
             InvalidSubject: it is none.
             InvalidConfig: ``no_headers`` beside ``direct``.
         """
-        return self._one(MessageSelector(last_by_subj=subject), direct, timeout, no_headers=no_headers)
+        return self._one(
+            MessageSelector(last_by_subj=subject), direct, timeout, no_headers=no_headers
+        )
 
     def next(
         self,
@@ -129,7 +132,8 @@ class StoredMessages:
         page_bytes: int = PAGE_BYTES,
         timeout: float | timedelta | None = None,
     ) -> DirectBatch:
-        """Many messages by direct gets, page after page until nothing is pending: a feed with an end (ADR-31).
+        """Many messages by direct gets, page after page until nothing is pending: a feed with an
+        end (ADR-31).
 
         The stream must allow direct gets. Servers before 2.11 are asked for one message at a time.
 
@@ -171,9 +175,11 @@ class StoredMessages:
         page_bytes: int = PAGE_BYTES,
         timeout: float | timedelta | None = None,
     ) -> DirectBatch:
-        """The last message of each subject that matches, as the stream is now or was: a feed in the order of sequences.
+        """The last message of each subject that matches, as the stream is now or was: a feed in the
+        order of sequences.
 
-        The server answers for at most 1024 subjects. Servers before 2.11 are asked for each subject by itself.
+        The server answers for at most 1024 subjects. Servers before 2.11 are asked for each subject
+        by itself.
 
         Args:
             subjects: subjects, with wildcards or without.
@@ -186,7 +192,8 @@ class StoredMessages:
             timeout: seconds within which the server must say something.
 
         Raises:
-            TooManyResults: more subjects match than the server answers for; an ordered consumer reads them all.
+            TooManyResults: more subjects match than the server answers for; an ordered consumer
+                reads them all.
             NoResponders: no such stream, or direct gets are not allowed.
             RequestTimeout: the server fell silent; what came before is handed out first.
             InvalidConfig, InvalidSubject: nothing was sent.
@@ -223,7 +230,9 @@ class StoredMessages:
         seconds = seconds_of(timeout, js.timeout)
         sequence("seq", seq)
         return Procedure(
-            lambda: messages.delete_message(js.api, self.stream.name, seq, erase=erase, timeout=seconds)
+            lambda: messages.delete_message(
+                js.api, self.stream.name, seq, erase=erase, timeout=seconds
+            )
         )
 
     def _one(
@@ -240,7 +249,12 @@ class StoredMessages:
         anyone = (self.direct and not no_headers) if direct is None else direct
         return Procedure(
             lambda: messages.stored_message(
-                js.api, self.stream.name, which, direct=anyone, no_headers=no_headers, timeout=seconds
+                js.api,
+                self.stream.name,
+                which,
+                direct=anyone,
+                no_headers=no_headers,
+                timeout=seconds,
             )
         )
 

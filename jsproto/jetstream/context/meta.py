@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Meta:
     """The group of all JetStream servers.
 
-    Its verbs are for the system account; others are not answered, except about moves of their own streams. Servers before
-    2.10.27 and 2.11.1 do not look at who asks.
+    Its verbs are for the system account; others are not answered, except about moves of their own
+    streams. Servers before 2.10.27 and 2.11.1 do not look at who asks.
 
     Attributes:
         js: where it is.
@@ -41,7 +41,8 @@ class Meta:
         """Let the leader step down; the name of the new one, empty if that is not waited for.
 
         Args:
-            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster
+                and tags.
             wait: for a new leader.
             timeout: seconds for all of it.
 
@@ -52,7 +53,9 @@ class Meta:
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(
-            lambda: operations.step_down_meta(self.js.api, placement=placement, wait=wait, timeout=seconds)
+            lambda: operations.step_down_meta(
+                self.js.api, placement=placement, wait=wait, timeout=seconds
+            )
         )
 
     def remove_server(
@@ -77,7 +80,8 @@ class Meta:
     def evacuate_server(
         self, server: str = "", *, peer_id: str = "", timeout: float | timedelta | None = None
     ) -> Procedure[None]:
-        """Let the others take over everything that a server has; it stays in the cluster, with nothing on it (2.15).
+        """Let the others take over everything that a server has; it stays in the cluster, with
+        nothing on it (2.15).
 
         Args:
             server: its name.
@@ -87,11 +91,14 @@ class Meta:
         Raises:
             JetStreamError: no such server.
             RequestTimeout: not the system account, or no cluster.
-            RequestTimeout, JetStreamNotEnabled: servers before 2.15, which do not know this request.
+            RequestTimeout, JetStreamNotEnabled: servers before 2.15, which do not know this
+                request.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(
-            lambda: operations.evacuate_server(self.js.api, server, peer_id=peer_id, timeout=seconds)
+            lambda: operations.evacuate_server(
+                self.js.api, server, peer_id=peer_id, timeout=seconds
+            )
         )
 
     def move_stream(
@@ -104,7 +111,8 @@ class Meta:
         tags: Sequence[str] = (),
         timeout: float | timedelta | None = None,
     ) -> Procedure[None]:
-        """Move a stream away from a server, or to another cluster or tags. An account may move its own.
+        """Move a stream away from a server, or to another cluster or tags. An account may move its
+        own.
 
         Args:
             account: whose stream.
@@ -123,7 +131,13 @@ class Meta:
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(
             lambda: operations.move_stream(
-                self.js.api, account, stream, server=server, cluster=cluster, tags=tags, timeout=seconds
+                self.js.api,
+                account,
+                stream,
+                server=server,
+                cluster=cluster,
+                tags=tags,
+                timeout=seconds,
             )
         )
 
@@ -138,9 +152,13 @@ class Meta:
             RequestTimeout: another account than the system's or its own, or no cluster.
         """
         seconds = seconds_of(timeout, self.js.timeout)
-        return Procedure(lambda: operations.cancel_move(self.js.api, account, stream, timeout=seconds))
+        return Procedure(
+            lambda: operations.cancel_move(self.js.api, account, stream, timeout=seconds)
+        )
 
-    def purge_account(self, account: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
+    def purge_account(
+        self, account: str, *, timeout: float | timedelta | None = None
+    ) -> Procedure[None]:
         """Delete all streams of an account, whether or not it still exists.
 
         Raises:

@@ -30,7 +30,12 @@ from jsproto.jetstream.api.requests.maintenance import Purge
 from jsproto.jetstream.api.requests.paging import Listing
 from jsproto.jetstream.api.requests.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
 from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto.jetstream.api.validation.publish_rules import check_batching, check_publish, check_window, refuse
+from jsproto.jetstream.api.validation.publish_rules import (
+    check_batching,
+    check_publish,
+    check_window,
+    refuse,
+)
 from jsproto.jetstream.context.consumer import Consumer
 from jsproto.jetstream.context.messages import StoredMessages
 from jsproto.jetstream.delivery.message import JsMessage
@@ -84,18 +89,21 @@ class Stream:
     ) -> Procedure[PubAck]:
         """Publish a message that this stream must store, and wait until it has.
 
-        If the handle knows the configuration (``cached``), what the stream would refuse is refused here, and so is a stream
-        that acknowledges nothing. After a change by somebody else, ask for a new handle.
+        If the handle knows the configuration (``cached``), what the stream would refuse is refused
+        here, and so is a stream that acknowledges nothing. After a change by somebody else, ask for
+        a new handle.
 
         Args:
             subject: one of its subjects.
             payload: the message.
             headers: the message's own headers.
-            options: what is asked of the stream; or its settings by name, which also edit ``options`` given beside them.
+            options: what is asked of the stream; or its settings by name, which also edit
+                ``options`` given beside them.
             timeout: seconds for all attempts together.
             retries: how often it may be sent again after "nobody listens" (503, ADR-22).
             retry_wait: seconds before it is sent again.
-            settings: fields of `PublishOptions`; ``expected_stream`` is this one, but for a counter, which has no expectations.
+            settings: fields of `PublishOptions`; ``expected_stream`` is this one, but for a
+                counter, which has no expectations.
 
         Raises:
             NoResponders: no stream stores this subject.
@@ -137,26 +145,29 @@ class Stream:
         resend: bool = False,
         stall_wait: float | timedelta | None = None,
     ) -> PublishWindow:
-        """Publish many messages to this stream with many acknowledgements under way; see `JetStream.publish_window`.
+        """Publish many messages to this stream with many acknowledgements under way; see
+        `JetStream.publish_window`.
 
-        If the handle knows the configuration (``cached``), a stream that acknowledges nothing is refused here, and so is
-        one that is sealed. Single messages are not looked at.
+        If the handle knows the configuration (``cached``), a stream that acknowledges nothing is
+        refused here, and so is one that is sealed. Single messages are not looked at.
 
         Args:
             max_pending: messages under way.
             max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-            ack_timeout: seconds of silence after which a message ends: counted from its sending, and anew from each answer to a
-                message that was sent before it.
+            ack_timeout: seconds of silence after which a message ends: counted from its sending,
+                and anew from each answer to a message that was sent before it.
             retries: how often a message that met no responders is sent again.
             retry_wait: seconds before each of these.
             results: whether acknowledgements are handed out too, not only failures.
             max_results: how many results are kept for whoever does not take them.
-            resend: send messages that have an id again within their ``ack_timeout``, after a lost link and when no answer comes for a second.
-            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not at all, ``None``: as long as
-                it takes.
+            resend: send messages that have an id again within their ``ack_timeout``, after a lost
+                link and when no answer comes for a second.
+            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not
+                at all, ``None``: as long as it takes.
 
         Raises:
-            InvalidConfig: a bound, number or time that cannot work, or a stream that cannot; nothing was sent.
+            InvalidConfig: a bound, number or time that cannot work, or a stream that cannot;
+                nothing was sent.
         """
         if self.cached is not None:
             refuse(check_window(self.cached.config), self.name)
@@ -182,7 +193,8 @@ class Stream:
     ) -> WholeBatch:
         """Publish messages of which this stream stores all or none; see `JetStream.publish_batch`.
 
-        If the handle knows the configuration (``cached``), a stream that takes no batches is refused here.
+        If the handle knows the configuration (``cached``), a stream that takes no batches is
+        refused here.
 
         Args:
             messages: in this order: what `compose` makes, or ``(subject, payload)``.
@@ -193,7 +205,8 @@ class Stream:
         Raises:
             InvalidBatch: this batch cannot be; nothing was stored.
             JetStreamError: the stream refuses a message otherwise; nothing was stored.
-            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is unknown.
+            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is
+                unknown.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         self._batching()
@@ -210,7 +223,8 @@ class Stream:
     ) -> BatchPublish:
         """Gather messages of which this stream stores all or none; see `JetStream.batch`.
 
-        If the handle knows the configuration (``cached``), a stream that takes no batches is refused here.
+        If the handle knows the configuration (``cached``), a stream that takes no batches is
+        refused here.
 
         Args:
             batch_id: its name, of 64 bytes at most; else one is made.
@@ -236,12 +250,15 @@ class Stream:
         timeout: float | timedelta | None = None,
         quiet: float | timedelta = QUIET,
     ) -> FastIngest:
-        """Publish many messages at the pace of this stream, with few answers; see `JetStream.ingest`.
+        """Publish many messages at the pace of this stream, with few answers; see
+        `JetStream.ingest`.
 
-        If the handle knows the configuration (``cached``), a stream that takes no fast batches is refused here.
+        If the handle knows the configuration (``cached``), a stream that takes no fast batches is
+        refused here.
 
         Args:
-            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the rest goes on.
+            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the
+                rest goes on.
             flow: how many messages may lie between two answers, at most.
             batch_id: its name, one token of at most 64 bytes; else one is made.
             timeout: seconds that an answer may take.
@@ -259,11 +276,15 @@ class Stream:
         if self.cached is not None:
             refuse(check_batching(self.cached.config, fast=fast), self.name)
 
-    def _check(self, subject: str, payload: bytes | str, asked: PublishOptions, headers: HeaderItems) -> None:
+    def _check(
+        self, subject: str, payload: bytes | str, asked: PublishOptions, headers: HeaderItems
+    ) -> None:
         """Refuse what the stream would, as far as it is known."""
         if self.cached is not None:
             block = asked.headers(headers)
-            refuse(check_publish(self.cached.config, subject, payload, asked, headers=block), self.name)
+            refuse(
+                check_publish(self.cached.config, subject, payload, asked, headers=block), self.name
+            )
 
     # ------------------------------------------------------------------ its care
 
@@ -285,7 +306,10 @@ class Stream:
             StreamNotFound: it is gone.
         """
         return self.js.stream_info(
-            self.name, subjects_filter=subjects_filter, deleted_details=deleted_details, timeout=timeout
+            self.name,
+            subjects_filter=subjects_filter,
+            deleted_details=deleted_details,
+            timeout=timeout,
         )
 
     def change(
@@ -343,7 +367,9 @@ class Stream:
         """
         seconds = seconds_of(timeout, self.js.timeout)
         wishes = Purge(filter_subject, seq, keep)
-        return Procedure(lambda: maintenance.purge_stream(self.js.api, self.name, wishes, timeout=seconds))
+        return Procedure(
+            lambda: maintenance.purge_stream(self.js.api, self.name, wishes, timeout=seconds)
+        )
 
     def seal(self, *, timeout: float | timedelta | None = None) -> Procedure[Stream]:
         """Close it for good: nothing can be stored, deleted or changed any more.
@@ -361,7 +387,8 @@ class Stream:
 
         Args:
             timeout: seconds for each of the two questions.
-            settings: fields of `StreamConfig` that differ; ``name`` must, and ``subjects`` as no two streams may share any.
+            settings: fields of `StreamConfig` that differ; ``name`` must, and ``subjects`` as no
+                two streams may share any.
 
         Raises:
             StreamNotFound: it is gone.
@@ -391,7 +418,8 @@ class Stream:
         """Let its leader step down; the name of the new one, empty if that is not waited for.
 
         Args:
-            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster
+                and tags.
             wait: for a new leader.
             timeout: seconds for all of it.
 
@@ -408,7 +436,9 @@ class Stream:
             )
         )
 
-    def remove_peer(self, peer: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
+    def remove_peer(
+        self, peer: str, *, timeout: float | timedelta | None = None
+    ) -> Procedure[None]:
         """Take a server out of its group at once; another takes its place.
 
         Args:
@@ -423,8 +453,11 @@ class Stream:
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(lambda: cluster.remove_peer(js.api, self.name, peer, timeout=seconds))
 
-    def evacuate_peer(self, peer: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
-        """Let another server take over what one has of it; only then that one leaves the group (2.15).
+    def evacuate_peer(
+        self, peer: str, *, timeout: float | timedelta | None = None
+    ) -> Procedure[None]:
+        """Let another server take over what one has of it; only then that one leaves the group
+        (2.15).
 
         Args:
             peer: the server's name.
@@ -440,7 +473,8 @@ class Stream:
         return Procedure(lambda: cluster.evacuate_peer(js.api, self.name, peer, timeout=seconds))
 
     def cancel_move(self, *, timeout: float | timedelta | None = None) -> Procedure[None]:
-        """Let its group stay as it was before a change that is still under way, such as a move (2.15).
+        """Let its group stay as it was before a change that is still under way, such as a move
+        (2.15).
 
         Raises:
             Unavailable: the server is in no cluster.
@@ -462,16 +496,19 @@ class Stream:
         patience: float | timedelta = PATIENCE,
         max_bytes: int = MAX_BYTES,
     ) -> Snapshot:
-        """All of it, as chunks of an archive that a server of the same or a later version can restore: a feed.
+        """All of it, as chunks of an archive that a server of the same or a later version can
+        restore: a feed.
 
-        Chunks are to be written somewhere, ``origin`` of the feed with them. A caller may be late: up to ``max_bytes`` wait for
-        him here. Beyond that the server waits for 5 s (2 s before 2.12) and gives up. The feed ends well when all has come, and
-        raises if not; then what came is worth nothing.
+        Chunks are to be written somewhere, ``origin`` of the feed with them. A caller may be late:
+        up to ``max_bytes`` wait for him here. Beyond that the server waits for 5 s (2 s before
+        2.12) and gives up. The feed ends well when all has come, and raises if not; then what came
+        is worth nothing.
 
         Args:
             consumers: also its consumers.
             chunk_size: bytes of a chunk, 1 kB to 1 MB; 0 leaves it to the server (128 kB).
-            window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB; 2.12).
+            window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB;
+                2.12).
             check: let the server check what it stores first, which takes longer.
             patience: seconds without a sign of life.
             max_bytes: bytes of chunks that may wait here, with those that are still under way.
@@ -505,9 +542,11 @@ class Stream:
     def consumer(self, name: str) -> Consumer:
         """A handle of a consumer by its name; the server is not asked.
 
-        So nothing is known of the consumer's ack policy, and it is taken for explicit. If it is none, an ack is written although nobody
-        listens, and is ``True``: a delivery does not say which policy its consumer has. ``refresh`` gives a handle that knows
-        (it asks CONSUMER.INFO once, which takes a right that reading does not take), and ``AckOptions(policy="none")`` says it without asking.
+        So nothing is known of the consumer's ack policy, and it is taken for explicit. If it is
+        none, an ack is written although nobody listens, and is ``True``: a delivery does not say
+        which policy its consumer has. ``refresh`` gives a handle that knows (it asks CONSUMER.INFO
+        once, which takes a right that reading does not take), and ``AckOptions(policy="none")``
+        says it without asking.
 
         Raises:
             InvalidSubject: no consumer can have this name.
@@ -530,8 +569,8 @@ class Stream:
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
             timeout: seconds.
-            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given; the server's own
-                default is none.
+            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given; the
+                server's own default is none.
 
         Raises:
             ConsumerExists: there is one with another configuration.
@@ -540,7 +579,12 @@ class Stream:
             InvalidConfig: it cannot work; nothing was sent.
         """
         return self._put(
-            ConsumerAction.CREATE, config, settings, pedantic=pedantic, strict=strict, timeout=timeout
+            ConsumerAction.CREATE,
+            config,
+            settings,
+            pedantic=pedantic,
+            strict=strict,
+            timeout=timeout,
         )
 
     def update_consumer(
@@ -552,7 +596,8 @@ class Stream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[Consumer]:
-        """Replace the configuration of a consumer: what is not set goes back to the defaults (see ``create_consumer``).
+        """Replace the configuration of a consumer: what is not set goes back to the defaults (see
+        ``create_consumer``).
 
         To edit what is there, use the handle's ``change``.
 
@@ -569,7 +614,12 @@ class Stream:
             InvalidConfig: it cannot work; nothing was sent.
         """
         return self._put(
-            ConsumerAction.UPDATE, config, settings, pedantic=pedantic, strict=strict, timeout=timeout
+            ConsumerAction.UPDATE,
+            config,
+            settings,
+            pedantic=pedantic,
+            strict=strict,
+            timeout=timeout,
         )
 
     def create_or_update_consumer(
@@ -588,7 +638,8 @@ class Stream:
             config: what; or its settings by name, which also edit a ``config`` given beside them.
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
-            compare: read it before; ``cached.changed`` of the handle says setting by setting what is different now.
+            compare: read it before; ``cached.changed`` of the handle says setting by setting what
+                is different now.
             timeout: seconds for each question.
             settings: fields of `ConsumerConfig`.
 
@@ -610,12 +661,16 @@ class Stream:
             )
         )
 
-    def consumer_names(self, *, timeout: float | timedelta | None = None) -> Procedure[Listing[str]]:
+    def consumer_names(
+        self, *, timeout: float | timedelta | None = None
+    ) -> Procedure[Listing[str]]:
         """Names of all its consumers."""
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: manage.consumer_names(self.js.api, self.name, timeout=seconds))
 
-    def consumers(self, *, timeout: float | timedelta | None = None) -> Procedure[Listing[ConsumerInfo]]:
+    def consumers(
+        self, *, timeout: float | timedelta | None = None
+    ) -> Procedure[Listing[ConsumerInfo]]:
         """All its consumers; what a cluster cannot say now is in ``missing`` or ``offline``."""
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: manage.consumers(self.js.api, self.name, timeout=seconds))
@@ -709,19 +764,23 @@ class Stream:
         name_prefix: str = "",
         timeout: float | timedelta | None = None,
     ) -> RangeReader:
-        """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a feed with a proven end.
+        """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a
+        feed with a proven end.
 
-        Nothing is acknowledged, and no consumer is left behind. Lost links and consumers cost a delay and nothing else.
+        Nothing is acknowledged, and no consumer is left behind. Lost links and consumers cost a
+        delay and nothing else.
 
         Args:
             lo: the first sequence.
             hi: the first sequence behind the range; behind the last one of the stream at most.
             subjects: only messages of subjects that match one of these; none means all.
-            way: by consumer or directly; `ReadMode.AUTO` is by consumer, but directly on a work queue.
+            way: by consumer or directly; `ReadMode.AUTO` is by consumer, but directly on a work
+                queue.
             created: when the stream was created, if it must be that very stream.
-            fail_on_loss: whether messages that were removed before they were read end it, or are only told.
-            headers_only: whether payloads are left out: a consumer sends none, and says their size in a last header ``Nats-Msg-Size``;
-                a direct get has them all the same.
+            fail_on_loss: whether messages that were removed before they were read end it, or are
+                only told.
+            headers_only: whether payloads are left out: a consumer sends none, and says their size
+                in a last header ``Nats-Msg-Size``; a direct get has them all the same.
             max_messages: most messages asked for and at hand.
             max_bytes: most bytes asked for and at hand, as the server counts them.
             patience: seconds without progress after which it fails.
@@ -733,7 +792,8 @@ class Stream:
             StreamNotFound: when it is read: the stream is not there.
             StreamRecreated: when it is read: it is another stream than ``created`` says.
             DataLost: when it is read: messages were removed before they were read.
-            DirectUnavailable: when it is read: the stream is to be read directly and does not allow it.
+            DirectUnavailable: when it is read: the stream is to be read directly and does not allow
+                it.
             ConfigIgnored: when it is read: the server is too old for several subjects.
             ReadStalled: when it is read: nothing came for ``patience`` seconds.
         """
@@ -763,7 +823,8 @@ class Stream:
         way: ReadMode = ReadMode.AUTO,
         timeout: float | timedelta | None = None,
     ) -> Procedure[RangePlan]:
-        """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again later.
+        """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again
+        later.
 
         Args:
             lo: from this sequence on; its first if left out, and never before that.
@@ -782,7 +843,12 @@ class Stream:
         def steps() -> Steps[RangePlan]:
             info = yield from manage.stream_info(self.js.api, self.name, timeout=seconds)
             return plan_of(
-                RangeFacts.of(info), lo=lo, hi=hi, partitions=partitions, max_messages=max_messages, way=way
+                RangeFacts.of(info),
+                lo=lo,
+                hi=hi,
+                partitions=partitions,
+                max_messages=max_messages,
+                way=way,
             )
 
         return Procedure(steps)
@@ -794,10 +860,12 @@ class Stream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[tuple[Difference, ...]]:
-        """What an existing consumer has otherwise than wished for, setting by setting; empty if all is as it should be.
+        """What an existing consumer has otherwise than wished for, setting by setting; empty if all
+        is as it should be.
 
         Args:
-            config: what is wished for; or its settings by name, which also edit a ``config`` given beside them.
+            config: what is wished for; or its settings by name, which also edit a ``config`` given
+                beside them.
             timeout: seconds.
             settings: fields of `ConsumerConfig`; what is not set is not compared.
 
@@ -808,7 +876,9 @@ class Stream:
         wanted = configured(ConsumerConfig, config, settings)
         seconds = seconds_of(timeout, self.js.timeout)
         maintenance.named(wanted)
-        return Procedure(lambda: maintenance.consumer_drift(self.js.api, self.name, wanted, timeout=seconds))
+        return Procedure(
+            lambda: maintenance.consumer_drift(self.js.api, self.name, wanted, timeout=seconds)
+        )
 
     def _put(
         self,

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 class System:
     """The servers themselves. They answer the system account; of others only `user_info`.
 
-    Every method asks all servers, or the one whose id is given as ``server``, and gives what came in the order of their names, each to be had as it came
-    (``data``) or typed (``read()``): at once when ``expect`` servers have answered, else after ``stall`` seconds of silence.
+    Every method asks all servers, or the one whose id is given as ``server``, and gives what came
+    in the order of their names, each to be had as it came (``data``) or typed (``read()``): at once
+    when ``expect`` servers have answered, else after ``stall`` seconds of silence.
 
     Attributes:
         js: whose connection and timeout are used; neither domain nor prefix plays a part.
@@ -45,25 +46,33 @@ class System:
         stall: float | timedelta = STALL,
         timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Document], ...]]:
-        """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and so on.
+        """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and
+        so on.
 
         Args:
             what: the word.
             server: the id of the only server to ask.
-            options: members of the request, as the server names them; ``server_name``, ``cluster``, ``host``, ``domain`` and
-                ``tags`` choose who answers.
+            options: members of the request, as the server names them; ``server_name``, ``cluster``,
+                ``host``, ``domain`` and ``tags`` choose who answers.
             expect: so many servers will answer; without it, the end is judged by silence.
             stall: seconds of silence after an answer.
             timeout: seconds for all.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account, or not known to these servers.
+            NoResponders, RequestTimeout: nobody answers: not the system account, or not known to
+                these servers.
             ApiError: the servers say no, all of them.
             InvalidSubject: no such word, or no id; nothing was sent.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return system.ask_servers(
-            what, Document, server=server, options=options, expect=expect, stall=stall, timeout=seconds
+            what,
+            Document,
+            server=server,
+            options=options,
+            expect=expect,
+            stall=stall,
+            timeout=seconds,
         )
 
     def statsz(
@@ -98,7 +107,9 @@ class System:
             NoResponders, RequestTimeout: nobody answers: not the system account.
         """
         seconds = seconds_of(timeout, self.js.timeout)
-        return system.ask_servers("VARZ", Varz, server=server, expect=expect, stall=stall, timeout=seconds)
+        return system.ask_servers(
+            "VARZ", Varz, server=server, expect=expect, stall=stall, timeout=seconds
+        )
 
     def jsz(
         self,
@@ -114,7 +125,8 @@ class System:
         stall: float | timedelta = STALL,
         timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Jsz], ...]]:
-        """JetStream on the server: memory, storage, the group of all, and if wished accounts, streams and consumers.
+        """JetStream on the server: memory, storage, the group of all, and if wished accounts,
+        streams and consumers.
 
         Args:
             server: the id of the only server to ask.
@@ -185,7 +197,13 @@ class System:
         options = {name: wish for name, wish in wishes.items() if wish}
         seconds = seconds_of(timeout, self.js.timeout)
         return system.ask_servers(
-            "CONNZ", Connz, server=server, options=options, expect=expect, stall=stall, timeout=seconds
+            "CONNZ",
+            Connz,
+            server=server,
+            options=options,
+            expect=expect,
+            stall=stall,
+            timeout=seconds,
         )
 
     def healthz(
@@ -199,7 +217,8 @@ class System:
         stall: float | timedelta = STALL,
         timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Healthz], ...]]:
-        """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what is not.
+        """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what
+        is not.
 
         Args:
             server: the id of the only server to ask.
@@ -223,7 +242,13 @@ class System:
         options = {name: wish for name, wish in wishes.items() if wish}
         seconds = seconds_of(timeout, self.js.timeout)
         return system.ask_servers(
-            "HEALTHZ", Healthz, server=server, options=options, expect=expect, stall=stall, timeout=seconds
+            "HEALTHZ",
+            Healthz,
+            server=server,
+            options=options,
+            expect=expect,
+            stall=stall,
+            timeout=seconds,
         )
 
     def account(
@@ -252,10 +277,15 @@ class System:
             InvalidSubject: no such word, or no name; nothing was sent.
         """
         seconds = seconds_of(timeout, self.js.timeout)
-        return system.ask_account(account, what, options=options, expect=expect, stall=stall, timeout=seconds)
+        return system.ask_account(
+            account, what, options=options, expect=expect, stall=stall, timeout=seconds
+        )
 
-    def user_info(self, *, timeout: float | timedelta | None = None) -> Gather[ServerAnswer[UserInfo]]:
-        """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may ask (2.10).
+    def user_info(
+        self, *, timeout: float | timedelta | None = None
+    ) -> Gather[ServerAnswer[UserInfo]]:
+        """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may
+        ask (2.10).
 
         Raises:
             NoResponders, RequestTimeout: an older server.

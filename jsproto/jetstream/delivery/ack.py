@@ -1,14 +1,17 @@
-"""Acknowledgements: the subject they go to, the bodies that say them, and when one may still be said (ADR-15).
+"""Acknowledgements: the subject they go to, the bodies that say them, and when one may still be
+said (ADR-15).
 
-Theory. A consumer delivers each message with a reply subject that describes the delivery (`AckSubject`). Publishing one of
-a few fixed bodies there (`Verb`) settles the delivery, or asks for more time. The server never complains about a body
-that it does not know, it ignores it (2.15.1, consumer.go ``processAck``), so the exact bytes are written down here, once.
+Theory. A consumer delivers each message with a reply subject that describes the delivery
+(`AckSubject`). Publishing one of a few fixed bodies there (`Verb`) settles the delivery, or asks
+for more time. The server never complains about a body that it does not know, it ignores it (2.15.1,
+consumer.go ``processAck``), so the exact bytes are written down here, once.
 
-What may be said when is the automaton `AckState`, a table: any number of in-progress, then at most one terminal ack, then
-nothing; only when it is known that the terminal ack did not go out, or that the server refused it, or a confirmation of it did not
-come, the delivery is open again. A delivery of a consumer with ack policy none is `MUTE` from the start, one of a consumer with ack policy all
-is `CUMULATIVE`, if the policy is known. The state belongs to the delivery; there is one per `JsMessage`, and a copy of a
-message is the message.
+What may be said when is the automaton `AckState`, a table: any number of in-progress, then at most
+one terminal ack, then nothing; only when it is known that the terminal ack did not go out, or that
+the server refused it, or a confirmation of it did not come, the delivery is open again. A delivery
+of a consumer with ack policy none is `MUTE` from the start, one of a consumer with ack policy all
+is `CUMULATIVE`, if the policy is known. The state belongs to the delivery; there is one per
+`JsMessage`, and a copy of a message is the message.
 """
 
 from __future__ import annotations
@@ -96,7 +99,8 @@ def nanoseconds(seconds: float | timedelta, about: str) -> int:
     """Seconds or a ``timedelta`` as an integer of nanoseconds, to the nearest.
 
     Raises:
-        InvalidConfig: negative, not finite, longer than the server can count, or no duration at all.
+        InvalidConfig: negative, not finite, longer than the server can count, or no duration at
+            all.
     """
     if isinstance(seconds, timedelta):
         exact: float = timestamps.nanoseconds(seconds)
@@ -107,7 +111,9 @@ def nanoseconds(seconds: float | timedelta, about: str) -> int:
             f"expected seconds or a timedelta as {about}, seen {type(seconds).__name__} {shorten(seconds)}"
         )
     if not 0 <= exact <= INT64_MAX:
-        raise InvalidConfig(f"expected {about} between 0 and {INT64_MAX} ns, seen {shorten(seconds)}")
+        raise InvalidConfig(
+            f"expected {about} between 0 and {INT64_MAX} ns, seen {shorten(seconds)}"
+        )
     return round(exact)
 
 
@@ -147,7 +153,9 @@ class Nak:
 @final
 @frozen
 class InProgress:
-    """The message is being worked on: its ``ack_wait`` starts anew. The only verb that settles nothing."""
+    """The message is being worked on: its ``ack_wait`` starts anew. The only verb that settles
+    nothing.
+    """
 
     def payload(self) -> bytes:
         """The body."""
@@ -160,7 +168,9 @@ def _reason(given: str) -> str:
     try:
         given.encode()
     except UnicodeEncodeError:
-        raise InvalidConfig(f"expected a reason that UTF-8 can carry, seen {shorten(given)}") from None
+        raise InvalidConfig(
+            f"expected a reason that UTF-8 can carry, seen {shorten(given)}"
+        ) from None
     return given.strip()
 
 
@@ -169,13 +179,16 @@ def _reason(given: str) -> str:
 class Term:
     """The message shall never be delivered again. The reason shows up in the server's advisory.
 
-    A server before 2.10 knows only the term without a reason and ignores any other (seen on 2.9.10); see `known_to`.
+    A server before 2.10 knows only the term without a reason and ignores any other (seen on
+    2.9.10); see `known_to`.
     """
 
     reason: str = field(default="", converter=_reason)
 
     def known_to(self, version: str) -> Term:
-        """The same for a server of this version: without the reason where it would not be understood."""
+        """The same for a server of this version: without the reason where it would not be
+        understood.
+        """
         release = release_of(version)
         return Term() if release is not None and release < (2, 10) else self
 
@@ -193,7 +206,8 @@ def _expires(given: float | timedelta | None) -> int:
 class Next:
     """The message is done, and more are wanted: an ack that is also a pull (``+NXT``).
 
-    It is sent with a reply subject below the inbox of whoever wants them; without one the server only acks.
+    It is sent with a reply subject below the inbox of whoever wants them; without one the server
+    only acks.
 
     Args:
         batch: how many messages.
@@ -218,7 +232,9 @@ class Next:
                 )
 
     def payload(self) -> bytes:
-        """The body: ``+NXT`` and how many, or the same JSON object as in a pull request where that is not all."""
+        """The body: ``+NXT`` and how many, or the same JSON object as in a pull request where that
+        is not all.
+        """
         if not (self.expires_ns or self.max_bytes or self.no_wait):
             return b"+NXT %d" % self.batch
         members = [b'"batch":%d' % self.batch]
@@ -287,8 +303,8 @@ class AckSubject(NamedTuple):
         """Read a reply subject.
 
         Raises:
-            InvalidAckSubject: it has neither 9 nor 11 or more tokens, begins otherwise, or has a field that is empty or
-                no decimal number of 64 bits.
+            InvalidAckSubject: it has neither 9 nor 11 or more tokens, begins otherwise, or has a
+                field that is empty or no decimal number of 64 bits.
         """
         tokens = reply.split(".")
         count = len(tokens)
@@ -333,7 +349,9 @@ class AckSubject(NamedTuple):
 
     @property
     def timestamp(self) -> datetime:
-        """When the stream stored the message, in UTC and to the microsecond below; ``timestamp_ns`` is exact."""
+        """When the stream stored the message, in UTC and to the microsecond below; ``timestamp_ns``
+        is exact.
+        """
         return _EPOCH + timedelta(microseconds=self.timestamp_ns // 1_000)
 
     def subject(self) -> str:

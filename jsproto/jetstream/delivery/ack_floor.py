@@ -1,10 +1,10 @@
 """The floor of a consumer with ack policy all: an ack settles its message and every earlier one.
 
-Theory. "Earlier" is by stream sequence, as the server counts (consumer.go ``processAckMsg``), so a redelivered message lies
-below an ack of a newer one. The floor is the highest sequence acked here. What was handed out above it is *pending*; when
-an ack lifts the floor, everything pending at or below it is settled without a word on the wire, and a late delivery
-from below the floor is settled already when it is handed out. A nak or term speaks for its own message only and moves
-nothing.
+Theory. "Earlier" is by stream sequence, as the server counts (consumer.go ``processAckMsg``), so a
+redelivered message lies below an ack of a newer one. The floor is the highest sequence acked here.
+What was handed out above it is *pending*; when an ack lifts the floor, everything pending at or
+below it is settled without a word on the wire, and a late delivery from below the floor is settled
+already when it is handed out. A nak or term speaks for its own message only and moves nothing.
 
 The server's own floor may be higher, by acks of others.
 """
@@ -33,7 +33,15 @@ class AckFloor(Snapshottable):
         covered: how many messages were settled by the ack of a later one.
     """
 
-    __slots__ = ("_bound", "_count", "_pending", "acked", "consumer_sequence", "covered", "stream_sequence")
+    __slots__ = (
+        "_bound",
+        "_count",
+        "_pending",
+        "acked",
+        "consumer_sequence",
+        "covered",
+        "stream_sequence",
+    )
 
     STATE: ClassVar[Codecs] = {
         "acked": PLAIN,
@@ -66,7 +74,9 @@ class AckFloor(Snapshottable):
         self._count += 1
         heappush(self._pending, (sequence, self._count, message))
         if len(self._pending) > self._bound:
-            self._keep((at, message) for _, at, message in self._pending if message.said is not SETTLED)
+            self._keep(
+                (at, message) for _, at, message in self._pending if message.said is not SETTLED
+            )
 
     def ack(self, message: JsMessage) -> None:
         """A message was acked: so is everything before it."""
@@ -91,7 +101,10 @@ class AckFloor(Snapshottable):
 
     def snapshot(self) -> Snapshot:
         """The floor, and the messages above it with their states."""
-        return {**super().snapshot(), "pending": written(each for _, _, each in sorted(self._pending))}
+        return {
+            **super().snapshot(),
+            "pending": written(each for _, _, each in sorted(self._pending)),
+        }
 
     def restore(self, data: Mapping[str, object]) -> None:
         """Put back what `snapshot` gave. The messages are new ones, to be found in `pending`."""

@@ -1,12 +1,14 @@
-"""What is known of a consumer's acknowledgements, and what the user wishes about messages in his hands.
+"""What is known of a consumer's acknowledgements, and what the user wishes about messages in his
+hands.
 
-Who binds to a consumer without asking the server knows nothing of it; then messages are taken for messages of a consumer
-with ack policy explicit, which is right or harmless. With the consumer's configuration at hand (`AckOptions.within`) no
-ack is sent to a consumer that wants none, an ack of a consumer with ack policy all counts for all before it, and
-``ack_wait`` is known.
+Who binds to a consumer without asking the server knows nothing of it; then messages are taken for
+messages of a consumer with ack policy explicit, which is right or harmless. With the consumer's
+configuration at hand (`AckOptions.within`) no ack is sent to a consumer that wants none, an ack of
+a consumer with ack policy all counts for all before it, and ``ack_wait`` is known.
 
-In-progress is said when the connection is ticked, so somebody must drive it while the user works: an event loop does, and the
-pump of a blocking client; one without a pump is driven by its caller, only inside its calls.
+In-progress is said when the connection is ticked, so somebody must drive it while the user works:
+an event loop does, and the pump of a blocking client; one without a pump is driven by its caller,
+only inside its calls.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import AckPolicy
 from jsproto.jetstream.delivery.ack import CUMULATIVE, MUTE, OPEN, AckState
 
-#: A beat looks at a message for the first time when it is one to two beats old: at two thirds of ack_wait at the latest.
+#: A beat looks at a message for the first time when it is one to two beats old: at two thirds of
+#: ack_wait at the latest.
 _BEATS: Final = 3
 #: Seconds between two looks, at least.
 _SHORTEST: Final = 0.001
@@ -85,16 +88,19 @@ class AckOptions:
     Attributes:
         policy: the consumer's ack policy, ``None`` if it is not known.
         wait: the consumer's ``ack_wait`` in seconds, ``None`` if it is not known.
-        in_progress: tell the server by itself that messages are being worked on, as long as they are at hand or in the
-            user's hands: at a third of ``wait``, or each so many seconds, which should be a third of it at most.
+        in_progress: tell the server by itself that messages are being worked on, as long as they
+            are at hand or in the user's hands: at a third of ``wait``, or each so many seconds,
+            which should be a third of it at most.
         nak_held: closing a feed gives back what is in the user's hands too; needs ``in_progress``.
-        strict: a second settlement of a message raises `AlreadySettled`; else it is ignored with a notice.
+        strict: a second settlement of a message raises `AlreadySettled`; else it is ignored with a
+            notice.
         state: the ack state of a new message.
         every: seconds between two looks at the messages that are not settled; 0 for none.
         keeps: whether messages are kept in progress.
 
     Raises:
-        InvalidConfig: times that are not above 0 or come too late, or ``nak_held`` without ``in_progress``.
+        InvalidConfig: times that are not above 0 or come too late, or ``nak_held`` without
+            ``in_progress``.
     """
 
     policy: AckPolicy | str | None = None
@@ -103,9 +109,15 @@ class AckOptions:
     nak_held: bool = False
     strict: bool = False
 
-    state: AckState = field(init=False, repr=False, eq=False, default=Factory(_state_of, takes_self=True))
-    every: float = field(init=False, repr=False, eq=False, default=Factory(_every_of, takes_self=True))
-    keeps: bool = field(init=False, repr=False, eq=False, default=Factory(_keeps_of, takes_self=True))
+    state: AckState = field(
+        init=False, repr=False, eq=False, default=Factory(_state_of, takes_self=True)
+    )
+    every: float = field(
+        init=False, repr=False, eq=False, default=Factory(_every_of, takes_self=True)
+    )
+    keeps: bool = field(
+        init=False, repr=False, eq=False, default=Factory(_keeps_of, takes_self=True)
+    )
 
     def checked(self) -> AckOptions:
         """These wishes, if they can be met.
@@ -122,7 +134,9 @@ class AckOptions:
     def within(self, config: ConsumerConfig) -> AckOptions:
         """The same for a consumer that is known; what was said here is kept."""
         policy = self.policy if config.ack_policy is None else config.ack_policy
-        return evolve(self, policy=policy, wait=self.wait if self.wait is not None else ack_wait_of(config))
+        return evolve(
+            self, policy=policy, wait=self.wait if self.wait is not None else ack_wait_of(config)
+        )
 
 
 #: Nothing is known and nothing wished.
@@ -131,6 +145,8 @@ UNKNOWN: Final = AckOptions()
 
 def ack_wait_of(config: ConsumerConfig) -> float | None:
     """Seconds after which the server delivers again; with a backoff the shortest of it."""
-    waits: list[timedelta] = [*config.backoff] or ([] if config.ack_wait is None else [config.ack_wait])
+    waits: list[timedelta] = [*config.backoff] or (
+        [] if config.ack_wait is None else [config.ack_wait]
+    )
     seconds = min((each.total_seconds() for each in waits), default=0.0)
     return seconds if seconds > 0 else None

@@ -1,24 +1,27 @@
-"""Messages in the user's hands: which are not settled, and when the server must hear that they are being worked on.
+"""Messages in the user's hands: which are not settled, and when the server must hear that they are
+being worked on.
 
-Theory. The server delivers a message again when ``ack_wait`` has passed since it sent it, whether the message waits at
-hand here or user code works on it. So there is one beat for all that was delivered and is not settled, at a third of
-``ack_wait``, and each message is judged by beats, not by a clock of its own: one that saw a beat before is *ripe*, and
-each beat from then on is said for it. It is one to two beats old then, well within ``ack_wait``; one that is settled
-quickly is never spoken of.
+Theory. The server delivers a message again when ``ack_wait`` has passed since it sent it, whether
+the message waits at hand here or user code works on it. So there is one beat for all that was
+delivered and is not settled, at a third of ``ack_wait``, and each message is judged by beats, not
+by a clock of its own: one that saw a beat before is *ripe*, and each beat from then on is said for
+it. It is one to two beats old then, well within ``ack_wait``; one that is settled quickly is never
+spoken of.
 
     beat          beat          beat
      |  came       |  young      |  ripe: in-progress, and again at every beat
      |    at hand or in hand ... |
 
-Nobody reports that a message was settled: its `AckState` says so when the beat looks, and it is let go then. What user
-code settles meanwhile is dropped when the list has doubled, so it holds at most twice what is really open. Costs: one append for each
-message, one deadline for all.
+Nobody reports that a message was settled: its `AckState` says so when the beat looks, and it is let
+go then. What user code settles meanwhile is dropped when the list has doubled, so it holds at most
+twice what is really open. Costs: one append for each message, one deadline for all.
 
-At hand are runs of frames in order, so numbers are enough there: what was at hand at the last beat and was not taken since is
-ripe. The same numbers say when messages *age*: at hand through two whole beats, at least two thirds of ``ack_wait``; then
-more was asked for than the user can take in time.
+At hand are runs of frames in order, so numbers are enough there: what was at hand at the last beat
+and was not taken since is ripe. The same numbers say when messages *age*: at hand through two whole
+beats, at least two thirds of ``ack_wait``; then more was asked for than the user can take in time.
 
-A message that user code forgets without settling it stays in progress for as long as its feed lives.
+A message that user code forgets without settling it stays in progress for as long as its feed
+lives.
 """
 
 from __future__ import annotations
@@ -74,8 +77,8 @@ class InProgressTracker(Snapshottable):
         self._held: list[JsMessage] = []
         self._ripe = 0
         self._bound = _SLACK
-        # At hand at the last beat, those of them not handed out since, what came since, and what was at hand at the last
-        # two beats.
+        # At hand at the last beat, those of them not handed out since, what came since, and what
+        # was at hand at the last two beats.
         self._at_hand = 0
         self._left = 0
         self._came = 0

@@ -1,23 +1,28 @@
 """A message that a consumer delivered: a core message with the state of its acknowledgement.
 
-Theory. It stays a thin object over the parser's tuple; what its reply subject says is read when somebody asks
-(`metadata`). How far its acknowledgement is, is one attribute moved by the table of `jsproto.jetstream.delivery.ack`. Whether the server has
-refused what was written is looked up only when somebody asks for the `state` of a settled message, or settles it again.
+Theory. It stays a thin object over the parser's tuple; what its reply subject says is read when
+somebody asks (`metadata`). How far its acknowledgement is, is one attribute moved by the table of
+`jsproto.jetstream.delivery.ack`. Whether the server has refused what was written is looked up only
+when somebody asks for the `state` of a settled message, or settles it again.
 
-Settling goes through `Connection.settle`, which takes anything with the methods of `jsproto.core.conversation.settleable.Settleable`:
+Settling goes through `Connection.settle`, which takes anything with the methods of
+`jsproto.core.conversation.settleable.Settleable`:
 
 - a message itself is its plain ack, so that what is said once per message costs no object;
 - `AckBatch` acks a whole list at the price of one call;
 - `Settlement` says any verb, with a reply subject for `Next`.
 
-`settlement` picks the right one. All follow *write first, mark after*: what was not written leaves the message open. A second settlement sends nothing: ADR-15 has it ignored, and a feed that is
-``strict`` has it raised (`AlreadySettled`). With ack policy all the feed is told of an ack (`CumulativeAck`), since that
-settles earlier messages too.
+`settlement` picks the right one. All follow *write first, mark after*: what was not written leaves
+the message open. A second settlement sends nothing: ADR-15 has it ignored, and a feed that is
+``strict`` has it raised (`AlreadySettled`). With ack policy all the feed is told of an ack
+(`CumulativeAck`), since that settles earlier messages too.
 
-The reply subject goes out exactly as it came; it came through the parser, so it holds neither blank nor line end and
-can't be more than one argument of the PUB. It must begin as that of a delivery does: an ack is said to a consumer and to nobody else.
+The reply subject goes out exactly as it came; it came through the parser, so it holds neither blank
+nor line end and can't be more than one argument of the PUB. It must begin as that of a delivery
+does: an ack is said to a consumer and to nobody else.
 
-`confirmed` is the double ack: the ack as a request, whose empty answer says that the server has worked it off.
+`confirmed` is the double ack: the ack as a request, whose empty answer says that the server has
+worked it off.
 """
 
 from __future__ import annotations
@@ -55,17 +60,20 @@ from jsproto.wire.frames import Delivery
 
 
 class JsMessage(Message):
-    """One delivery of a stored message. A copy of it is itself: there is one ack state for each delivery.
+    """One delivery of a stored message. A copy of it is itself: there is one ack state for each
+    delivery.
 
     Attributes:
         feed: the conversation that it came through, or whatever else made it.
-        said: what was said of its acknowledgement, whatever became of that; `state` knows what the server refused.
+        said: what was said of its acknowledgement, whatever became of that; `state` knows what the
+            server refused.
     """
 
     __slots__ = ("_metadata", "feed", "said")
 
     def __init__(self, frame: Delivery, feed: object = None, state: AckState = OPEN) -> None:  # pyright: ignore[reportMissingSuperCall]
-        # Not through super().__init__: this runs once per message, and the call would cost half as much again.
+        # Not through super().__init__: this runs once per message, and the call would cost half as
+        # much again.
         self.frame = frame
         self._headers = None
         self.feed = feed
@@ -74,10 +82,12 @@ class JsMessage(Message):
 
     @property
     def state(self) -> AckState:
-        """How far its acknowledgement is; `MUTE` from the start if the consumer's ack policy is none, and `CUMULATIVE` if it is all.
+        """How far its acknowledgement is; `MUTE` from the start if the consumer's ack policy is
+        none, and `CUMULATIVE` if it is all.
 
-        A message is open again if the server has refused what settled it (``-ERR``, permissions). The server says so some time after
-        the ack was written, and says nothing to one that it takes.
+        A message is open again if the server has refused what settled it (``-ERR``, permissions).
+        The server says so some time after the ack was written, and says nothing to one that it
+        takes.
         """
         if self.said is SETTLED:
             port: object = getattr(self.feed, "port", None)
@@ -120,7 +130,8 @@ class JsMessage(Message):
         return True
 
     def settle_by(self, write: Write) -> bool:
-        """Write the plain ack, ``PUB <reply> 4`` with ``+ACK``; ``False`` if it is not open or came without a reply.
+        """Write the plain ack, ``PUB <reply> 4`` with ``+ACK``; ``False`` if it is not open or came
+        without a reply.
 
         What ``write`` raises goes through, and the message is as open as before.
 
@@ -182,7 +193,9 @@ def _cover(message: JsMessage) -> None:
 
 
 def _once(message: JsMessage) -> None:
-    """Nothing can be said: raise, if that is because it was said before and the feed is strict, or because no consumer would hear it."""
+    """Nothing can be said: raise, if that is because it was said before and the feed is strict, or
+    because no consumer would hear it.
+    """
     reply = message.frame[2]
     if reply and not reply.startswith(ACK_ROOT) and message.state in {OPEN, CUMULATIVE}:
         raise _of_nobody(reply)
@@ -200,7 +213,8 @@ def _of_nobody(reply: str) -> InvalidAckSubject:
 
 @final
 class AckBatch:
-    """The plain ack of each of several messages, written together: a `Settleable`. Those not open are left out.
+    """The plain ack of each of several messages, written together: a `Settleable`. Those not open
+    are left out.
 
     Of messages of one consumer with ack policy all only the last is acked.
     """
@@ -214,11 +228,14 @@ class AckBatch:
         """Write the acks of all that are open; ``False`` if none is.
 
         Raises:
-            InvalidAckSubject: the reply subject of an open one is not that of a delivery; none was written.
+            InvalidAckSubject: the reply subject of an open one is not that of a delivery; none was
+                written.
         """
         replies = [each.frame[2] for each in self.messages if each.said is OPEN and each.frame[2]]
         if len(replies) < len(self.messages):
-            replies = [each.frame[2] for each in self.messages if each.state is OPEN and each.frame[2]]
+            replies = [
+                each.frame[2] for each in self.messages if each.state is OPEN and each.frame[2]
+            ]
             replies += [each.frame[2] for each in self._last()]
         if not replies:
             return False
@@ -267,10 +284,12 @@ class Settlement:
     Args:
         message: what is settled.
         verb: how.
-        reply: for `Next`, where the messages shall come: a token of a subscribed port (`Port.token`).
+        reply: for `Next`, where the messages shall come: a token of a subscribed port
+            (`Port.token`).
 
     Raises:
-        LocalProtocolError: `Next` without a reply, or a reply with another verb (that is `confirmed`).
+        LocalProtocolError: `Next` without a reply, or a reply with another verb (that is
+            `confirmed`).
     """
 
     __slots__ = ("fact", "message", "reply", "verb")
@@ -286,7 +305,8 @@ class Settlement:
         self.fact = AckFact.PROGRESSED if isinstance(verb, InProgress) else AckFact.SENT
 
     def settle_by(self, write: Write) -> bool:
-        """Write the PUB; ``False`` if the verb may not be said (any more) or the message came without a reply.
+        """Write the PUB; ``False`` if the verb may not be said (any more) or the message came
+        without a reply.
 
         Raises:
             AlreadySettled, InvalidAckSubject: as those of the message.
@@ -312,18 +332,22 @@ def settlement(message: JsMessage, verb: Verb = ACK, reply: str = "") -> Settlea
     return message if isinstance(verb, Ack) and not reply else Settlement(message, verb, reply)
 
 
-def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float | timedelta = 5.0) -> Steps[bool]:
+def confirmed(
+    message: JsMessage, verb: Verb = ACK, *, timeout: float | timedelta = 5.0
+) -> Steps[bool]:
     """Settle a message and wait until the server says that it has.
 
-    True means that the consumer has answered; False that nothing was sent, because the message is settled, being
-    settled, mute, or came without a reply. If no answer comes the message is open again and may be settled once
-    more: a second ack of one delivery is harmless to the server, a lost one is not.
+    True means that the consumer has answered; False that nothing was sent, because the message is
+    settled, being settled, mute, or came without a reply. If no answer comes the message is open
+    again and may be settled once more: a second ack of one delivery is harmless to the server, a
+    lost one is not.
 
-    What an answer proves: that the consumer exists and has seen this very body. The server answers bodies that it ignores
-    just as well (2.15.1), so it is the body, fixed in `jsproto.jetstream.delivery.ack`, that makes it mean "settled".
-    Servers of 2.9 also answer for sequences that they never delivered, and for consumers with ack policy none.
-    `InProgress` settles nothing: its answer says that the consumer is there and that ``ack_wait`` has begun anew, if the
-    message was still ours; the message stays open whatever is answered.
+    What an answer proves: that the consumer exists and has seen this very body. The server answers
+    bodies that it ignores just as well (2.15.1), so it is the body, fixed in
+    `jsproto.jetstream.delivery.ack`, that makes it mean "settled". Servers of 2.9 also answer for
+    sequences that they never delivered, and for consumers with ack policy none. `InProgress`
+    settles nothing: its answer says that the consumer is there and that ``ack_wait`` has begun
+    anew, if the message was still ours; the message stays open whatever is answered.
 
     Args:
         message: what is settled.
@@ -331,7 +355,8 @@ def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float | timedelt
         timeout: seconds.
 
     Raises:
-        NoResponders: the consumer is gone, the message is not of this account, or its ack policy is none.
+        NoResponders: the consumer is gone, the message is not of this account, or its ack policy is
+            none.
         RequestTimeout: no answer in time.
         ConnectionLost: the link was lost meanwhile.
         AlreadySettled: it is settled, or being settled, and its feed is strict.

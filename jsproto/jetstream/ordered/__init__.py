@@ -1,1 +1,3 @@
-"""The ordered consumer: every message of a stream once and in order, whatever happens to consumers and servers."""
+"""The ordered consumer: every message of a stream once and in order, whatever happens to consumers
+and servers.
+"""

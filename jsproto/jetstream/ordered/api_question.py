@@ -1,7 +1,8 @@
 """One question at a time that an ordered reader asks the API beside its reading.
 
-A part of the reader says what to ask (`_asking`) and what the answer means (`_judged`). This base steps the question: it
-takes the answer, its timeout and its refusal, and it keeps the question in the state that can be put back.
+A part of the reader says what to ask (`_asking`) and what the answer means (`_judged`). This base
+steps the question: it takes the answer, its timeout and its refusal, and it keeps the question in
+the state that can be put back.
 """
 
 from __future__ import annotations
@@ -78,7 +79,10 @@ class ApiQuestion(Snapshottable, Generic[T]):
 
     def snapshot(self) -> Snapshot:
         """What the part knows, and how far the question is."""
-        return {**super().snapshot(), "script": None if self._script is None else self._script.snapshot()}
+        return {
+            **super().snapshot(),
+            "script": None if self._script is None else self._script.snapshot(),
+        }
 
     def restore(self, data: Mapping[str, object]) -> None:
         """Put back what `snapshot` gave."""

@@ -1,14 +1,19 @@
-"""Consumers of ours that nobody needs any more: each is deleted on the server, without anybody waiting for it.
+"""Consumers of ours that nobody needs any more: each is deleted on the server, without anybody
+waiting for it.
 
-Theory. An ordered consumer leaves one behind with every reset, and most of them are gone already. Still each is deleted:
-the client asks for it at once, and "not found" is as good as "deleted". Then it sees to the answers one after the other,
-by the generator that deletes any consumer: it asks again with a growing delay, and leaves a consumer that is not deleted after
-`ATTEMPTS` to the server, which forgets one that nobody uses after its ``inactive_threshold``; ``given_up`` names those.
+Theory. An ordered consumer leaves one behind with every reset, and most of them are gone already.
+Still each is deleted: the client asks for it at once, and "not found" is as good as "deleted". Then
+it sees to the answers one after the other, by the generator that deletes any consumer: it asks
+again with a growing delay, and leaves a consumer that is not deleted after `ATTEMPTS` to the
+server, which forgets one that nobody uses after its ``inactive_threshold``; ``given_up`` names
+those.
 
-A "not found" to the first question proves nothing where another follows: a server works off calls beside each other, and
-may make the consumer only then. Beside that an answer counts however late it comes. A link that takes longer for it than the client waits would otherwise delete one
-consumer in many seconds, while the reader on the same link makes one in every second. While the link is down everything
-waits, and a new link sends all deletions at once, since it may be too short for even one answer.
+A "not found" to the first question proves nothing where another follows: a server works off calls
+beside each other, and may make the consumer only then. Beside that an answer counts however late it
+comes. A link that takes longer for it than the client waits would otherwise delete one consumer in
+many seconds, while the reader on the same link makes one in every second. While the link is down
+everything waits, and a new link sends all deletions at once, since it may be too short for even one
+answer.
 """
 
 from __future__ import annotations
@@ -52,9 +57,13 @@ def removal(api: ApiSubjects, stream: str, consumer: str, timeout: float) -> Ste
 
 
 def gone(frame: Delivery, *, absent: bool) -> bool:
-    """Whether an answer to a deletion says that the consumer is gone; ``absent``: also where it was not found."""
+    """Whether an answer to a deletion says that the consumer is gone; ``absent``: also where it was
+    not found.
+    """
     try:
-        return answer(frame[PAYLOAD], RequestContext(), AnswerType.CONSUMER_DELETE)["success"] is True
+        return (
+            answer(frame[PAYLOAD], RequestContext(), AnswerType.CONSUMER_DELETE)["success"] is True
+        )
     except NotFound:
         return absent
     except JsprotoError:
@@ -78,7 +87,8 @@ class ConsumerCleanup(Snapshottable):
         self._stream = stream
         self._timeout = timeout
         self._script: Script[bool] | None = None
-        # The name behind each call on this link whose answer has not come, and whether "not found" proves that it is gone.
+        # The name behind each call on this link whose answer has not come, and whether "not found"
+        # proves that it is gone.
         self._asked: dict[int, tuple[str, bool]] = {}
         self.names: list[str] = []
         self.given_up: list[str] = []
@@ -99,7 +109,9 @@ class ConsumerCleanup(Snapshottable):
         self.go_on(port, now)
 
     def go_on(self, port: Port, now: float) -> None:
-        """See to the next, if none is under way and the link is up. A removal begins with a wait, so none is over at once."""
+        """See to the next, if none is under way and the link is up. A removal begins with a wait,
+        so none is over at once.
+        """
         if self._script is None and self.names and port.up:
             self._script = self._removal()
             self._script.opened(port, now)
@@ -135,7 +147,9 @@ class ConsumerCleanup(Snapshottable):
         self._asked.clear()
 
     def link_up(self, port: Port, now: float) -> None:
-        """A new link, perhaps a short one: ask for all deletions at once, and see to the answers one after the other."""
+        """A new link, perhaps a short one: ask for all deletions at once, and see to the answers
+        one after the other.
+        """
         for name in self.names[1:]:
             self._send(name, port)
         self.go_on(port, now)
@@ -148,7 +162,9 @@ class ConsumerCleanup(Snapshottable):
         self.go_on(port, now)
 
     def flush(self, port: Port) -> None:
-        """The connection ends: ask for all that is left at once (again, which does no harm); nobody will hear the answers."""
+        """The connection ends: ask for all that is left at once (again, which does no harm); nobody
+        will hear the answers.
+        """
         if port.up:
             for name in self.names:
                 self._send(name, port)
@@ -161,7 +177,9 @@ class ConsumerCleanup(Snapshottable):
     # ------------------------------------------------------------------ inside
 
     def _send(self, name: str, port: Port) -> None:
-        """Ask for a deletion at once. The server may still be at work on the creation, so "not found" proves nothing yet."""
+        """Ask for a deletion at once. The server may still be at work on the creation, so "not
+        found" proves nothing yet.
+        """
         token = port.call(Call(self._api.consumer_delete(self._stream, name)))
         self._asked[token] = (name, False)
 
@@ -185,7 +203,10 @@ class ConsumerCleanup(Snapshottable):
 
     def snapshot(self) -> Snapshot:
         """The names, and how far the first deletion is."""
-        return {**super().snapshot(), "script": None if self._script is None else self._script.snapshot()}
+        return {
+            **super().snapshot(),
+            "script": None if self._script is None else self._script.snapshot(),
+        }
 
     def restore(self, data: Mapping[str, object]) -> None:
         """Put back what `snapshot` gave."""

@@ -1,27 +1,36 @@
-"""An ordered consumer: every message of a stream once and in order, whatever happens to consumers, servers and links.
+"""An ordered consumer: every message of a stream once and in order, whatever happens to consumers,
+servers and links.
 
-Theory. The server numbers what a consumer delivers 1, 2, 3, ..., so a reader sees at once whether one is missing, and since it
-knows the stream sequence of the last that came in order, it can always go on behind that with a new consumer. So
-this machine reads from a row of short-lived consumers, its *incarnations*, and hides the joints. Nothing is acknowledged.
+Theory. The server numbers what a consumer delivers 1, 2, 3, ..., so a reader sees at once whether
+one is missing, and since it knows the stream sequence of the last that came in order, it can always
+go on behind that with a new consumer. So this machine reads from a row of short-lived consumers,
+its *incarnations*, and hides the joints. Nothing is acknowledged.
 
-An incarnation is a name, an inbox, a start and the expectation that consumer sequence 1 comes first; they change in one
-step. Whatever is of an earlier one does nothing: frames are told by their sid, answers by the name that was asked for.
+An incarnation is a name, an inbox, a start and the expectation that consumer sequence 1 comes
+first; they change in one step. Whatever is of an earlier one does nothing: frames are told by their
+sid, answers by the name that was asked for.
 
-    gap, in a message or a heartbeat          a reset: UNSUB, SUB of a new inbox, DELETE of the old consumer, which
-    missed heartbeats, a pull is overdue      nobody waits for, CREATE behind the last message received in order
-    consumer deleted, moved, nobody there
-    link lost                                 the same, once the next one is up
+    gap, in a message or a heartbeat          a reset: UNSUB, SUB of a new inbox, DELETE of the old
+        consumer, which
+    missed heartbeats, a pull is overdue      nobody waits for, CREATE behind the last message
+    received in order consumer deleted, moved, nobody there link lost
+    the same, once the next one is up
 
-What was received in order stays at hand and is handed out first; a silence is judged only when nothing is at hand (B080).
-After a reset there is none for a while, longer each time, unless the last incarnation lived longer than that. A new link
-clears that, but behind the third short link in a row there is a wait too. The first creation fails after some attempts.
-Later ones never give up: only a stream that is gone, or a configuration that the server refuses, end an ordered consumer
+What was received in order stays at hand and is handed out first; a silence is judged only when
+nothing is at hand (B080). After a reset there is none for a while, longer each time, unless the
+last incarnation lived longer than that. A new link clears that, but behind the third short link in
+a row there is a wait too. The first creation fails after some attempts. Later ones never give up:
+only a stream that is gone, or a configuration that the server refuses, end an ordered consumer
 (INVARIANTS 38).
 
-At its end the machine stays until its consumers are deleted: an answer to a creation that is late is waited for too.
+At its end the machine stays until its consumers are deleted: an answer to a creation that is late
+is waited for too.
 
-The parts: `ResumePoint` says where to begin and, with `SubjectCensus` where subjects count, when all has come that was there; `PullSource` or `PushSource` how messages come, `SequenceCheck` what comes next, `Backoff` when the next
-attempt may be, `ConsumerCleanup` what to delete, `EphemeralConsumer` steps the creation, `ReplayWatch` asks for it in the silence of a replay, a `View` makes items of messages.
+The parts: `ResumePoint` says where to begin and, with `SubjectCensus` where subjects count, when
+all has come that was there; `PullSource` or `PushSource` how messages come, `SequenceCheck` what
+comes next, `Backoff` when the next attempt may be, `ConsumerCleanup` what to delete,
+`EphemeralConsumer` steps the creation, `ReplayWatch` asks for it in the silence of a replay, a
+`View` makes items of messages.
 """
 
 from __future__ import annotations
@@ -88,7 +97,8 @@ __all__ = [
 
 T = TypeVar("T")
 
-#: Makes a message of a frame, the conversation that it came through, and the state of its acknowledgement.
+#: Makes a message of a frame, the conversation that it came through, and the state of its
+#: acknowledgement.
 Make: TypeAlias = Callable[[Delivery, object, AckState], JsMessage]
 
 #: Stands in the backlog where the reader was caught up; no frame has an empty sid.
@@ -108,11 +118,13 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         InvalidSubject: no stream can have this name.
 
     Attributes:
-        message: makes a user's message; an adapter puts its own in before the conversation is opened.
+        message: makes a user's message; an adapter puts its own in before the conversation is
+            opened.
         state: where in its life it is.
         reason: how it ended, ``None`` before.
         resets: how many incarnations that were there are lost.
-        strays: frames of earlier incarnations, and what was no message or status of the present one; they change nothing.
+        strays: frames of earlier incarnations, and what was no message or status of the present
+            one; they change nothing.
         repeated: messages that an incarnation brought again; nobody saw them twice.
         incarnation: the present one; to look at.
         position: where the reader is; to look at.
@@ -194,7 +206,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             api, self.stream, cast("EphemeralConfig", self.options)
         )  # cast: pyright takes a field with a converter for a descriptor
         self.position = ResumePoint(self.options.start)
-        self.census = SubjectCensus(api, self.stream, self.options.filters, self.options.create_timeout)
+        self.census = SubjectCensus(
+            api, self.stream, self.options.filters, self.options.create_timeout
+        )
         pulls = self.options.pulls
         form = PushSource if self.options.form is SourceKind.PUSH else PullSource
         self.intake: OrderedSource = form(self.backlog, pulls, paced=self.options.paced)
@@ -294,7 +308,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self._attempt(now)
 
     def replied(self, token: int, frame: Delivery, now: float) -> None:
-        """An answer to a creation or a deletion; or a late one, to an incarnation that was given up (B083)."""
+        """An answer to a creation or a deletion; or a late one, to an incarnation that was given up
+        (B083).
+        """
         create = self.incarnation.script
         if create is not None:
             create.replied(self.port, token, frame, now)
@@ -345,7 +361,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
                 self.port.unsubscribe()  # it is a subject, which the next link would restore
 
     def link_up(self, now: float) -> None:
-        """The inbox is a fresh one: go on behind what was received, at once unless the links before were short."""
+        """The inbox is a fresh one: go on behind what was received, at once unless the links before
+        were short.
+        """
         self.leftovers.link_up(self.port, now)
         self._pace.restart()
         if self.state is OrderedState.WAITING:
@@ -378,15 +396,21 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self._rest()
 
     def told(self, wish: StopMode, now: float) -> None:
-        """Stop or drain: what is at hand is handed out, then it ends. Nothing is lost by that, there are no acks."""
+        """Stop or drain: what is at hand is handed out, then it ends. Nothing is lost by that,
+        there are no acks.
+        """
         if not self.ended:
             self._finish(EndReason.CLOSED, None, now)
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
-        """The user leaves, and what is at hand with him; or the connection is closed, and nothing is made any more (B089)."""
+        """The user leaves, and what is at hand with him; or the connection is closed, and nothing
+        is made any more (B089).
+        """
         if not self.ended:
             self._finish(
-                EndReason.DISCONNECTED if isinstance(error, LinkError) else EndReason.CLOSED, error, now
+                EndReason.DISCONNECTED if isinstance(error, LinkError) else EndReason.CLOSED,
+                error,
+                now,
             )
         if error is None:
             self.backlog.clear()
@@ -402,7 +426,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
 
     @property
     def readable(self) -> int:
-        """How many items are at hand; what the view makes of messages that it has not seen is not known."""
+        """How many items are at hand; what the view makes of messages that it has not seen is not
+        known.
+        """
         return self.backlog.count + self.intake.behind + len(self._items)
 
     @property
@@ -435,7 +461,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     # ------------------------------------------------------------------ incarnations
 
     def _attempt(self, now: float, old: str = "") -> None:
-        """Everything of an incarnation in one step: a fresh inbox, the farewell to the old one, and the creation."""
+        """Everything of an incarnation in one step: a fresh inbox, the farewell to the old one, and
+        the creation.
+        """
         self.incarnation.inbox(self.port, literal=self.intake.early)
         if old:
             self.leftovers.add(old, self.port, now)
@@ -480,13 +508,18 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         incarnation = self.incarnation
         fatal = isinstance(error, FATAL) or (
             not incarnation.made
-            and (isinstance(error, FATAL_AT_FIRST) or incarnation.count >= self.options.first_attempts)
+            and (
+                isinstance(error, FATAL_AT_FIRST)
+                or incarnation.count >= self.options.first_attempts
+            )
         )
         if isinstance(error, UNKNOWN_OUTCOME):
             self.leftovers.add(incarnation.name, self.port, now)
         if fatal:
             self._finish(
-                EndReason.FATAL if isinstance(error, StreamNotFound) else EndReason.REFUSED, error, now
+                EndReason.FATAL if isinstance(error, StreamNotFound) else EndReason.REFUSED,
+                error,
+                now,
             )
         else:
             self.port.notify(OrderedNotice.CREATE_FAILED, error)
@@ -507,13 +540,19 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self._overdue = False
 
     def _reset(self, now: float, *, deleted: bool = False, later: bool = False) -> None:
-        """The next incarnation, now or after a delay, in any case ``later`` if it would fare no better; the old one is left."""
+        """The next incarnation, now or after a delay, in any case ``later`` if it would fare no
+        better; the old one is left.
+        """
         old = "" if deleted else self.incarnation.name
         self.incarnation.script = None
         self._lost(EndReason.RESET)
         self.resets += 1
         self.port.notify(OrderedNotice.RESET, self.position.last)
-        at = self._pace.failed(now) if later else self._pace.record_empty(self.incarnation.since, now)
+        at = (
+            self._pace.failed(now)
+            if later
+            else self._pace.record_empty(self.incarnation.since, now)
+        )
         if at is None:
             self._attempt(now, old)
             return
@@ -525,7 +564,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     # ------------------------------------------------------------------ what comes
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
-        """Messages and statuses of one sid, in order. Those of an earlier incarnation change nothing (B073)."""
+        """Messages and statuses of one sid, in order. Those of an earlier incarnation change
+        nothing (B073).
+        """
         data: list[Delivery] = []
         words = self.intake.deliver
         for frame in run:
@@ -551,7 +592,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             return
         ahead = 0 if self.position.caught_up else self.position.ahead
         if 0 < ahead < len(data):
-            # What completes the first messages is told apart from what follows, however the bytes came.
+            # What completes the first messages is told apart from what follows, however the bytes
+            # came.
             self._received(data[:ahead], now)
             data = data[ahead:]
             if not self._present(data[0]):
@@ -618,7 +660,12 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         """A word of the server about one of our pulls."""
         block = frame[BLOCK]
         status = status_of(block) if block is not None else None
-        if block is None or status is None or not self._present(frame) or not self.intake.knows(frame):
+        if (
+            block is None
+            or status is None
+            or not self._present(frame)
+            or not self.intake.knows(frame)
+        ):
             self.strays += 1
             return
         self._alive(now)
@@ -640,7 +687,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self._on_consumer_lost(row, status, now)
 
     def _heartbeat(self, block: bytes, now: float) -> None:
-        """A sign of life, which also names the last delivery (WIRE f: compared behind everything that came before it)."""
+        """A sign of life, which also names the last delivery (WIRE f: compared behind everything
+        that came before it).
+        """
         holds = (sequence_of(block, b"Nats-Last-Stream") or 0) > self.position.last
         idle = self.intake.heartbeat(block, self.port, now, holds=holds)
         if not self.intake.replaying:
@@ -656,7 +705,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self._quiet(now)
 
     def _quiet(self, now: float) -> None:
-        """A pull waits in vain: what was there and has not come is gone. Not so if the server waits on purpose."""
+        """A pull waits in vain: what was there and has not come is gone. Not so if the server waits
+        on purpose.
+        """
         if self.options.hurried and self.position.quiet():
             self._caught_up(now)
 
@@ -666,7 +717,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if row.error is ServerShutdown:
             kind = PullNotice.SERVER_SHUTDOWN
         self.port.notify(kind, self._error_of(row, status))
-        # Whoever is gone can be replaced at once (B074); whoever moves or refuses would do so again.
+        # Whoever is gone can be replaced at once (B074); whoever moves or refuses would do so
+        # again.
         gone = row.verdict in {StatusAction.DELETED, StatusAction.GONE_FOR_NOW}
         self._reset(now, deleted=row.verdict is StatusAction.DELETED, later=not gone)
 
@@ -680,7 +732,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     # ------------------------------------------------------------------ silence
 
     def _watch(self, now: float) -> None:
-        """Silence is judged when nothing is at hand (B080); then pulls may be overdue, and new ones due."""
+        """Silence is judged when nothing is at hand (B080); then pulls may be overdue, and new ones
+        due.
+        """
         since = self.intake.liveness.deadline
         if since is not None and since <= now:
             if self.backlog.count:

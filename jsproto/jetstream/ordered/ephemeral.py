@@ -1,9 +1,12 @@
-"""One incarnation of a reader that goes on behind lost consumers: a name, an inbox, a start, and the creation that is asked for (INVARIANTS 36).
+"""One incarnation of a reader that goes on behind lost consumers: a name, an inbox, a start, and
+the creation that is asked for (INVARIANTS 36).
 
-Theory. The name is made of the address of the inbox, which is never given twice: its root is the connection's own, or that of the
-client that embeds us, and the port counts behind it. So no name is ever used twice (B070), by no two programs, and no entropy is
-needed here. Whoever lists consumers must not learn the inbox from it, so the root is not shown as it is (`derived`). An answer counts only
-if it is for this very name; one that comes later is for an incarnation that was given up, and its consumer must go (B083).
+Theory. The name is made of the address of the inbox, which is never given twice: its root is the
+connection's own, or that of the client that embeds us, and the port counts behind it. So no name is
+ever used twice (B070), by no two programs, and no entropy is needed here. Whoever lists consumers
+must not learn the inbox from it, so the root is not shown as it is (`derived`). An answer counts
+only if it is for this very name; one that comes later is for an incarnation that was given up, and
+its consumer must go (B083).
 """
 
 from __future__ import annotations
@@ -114,7 +117,8 @@ class EphemeralConsumer(Snapshottable):
 
         Args:
             port: may have one already, renewed by the connection.
-            literal: of one subject, which the server delivers to. (It takes no wildcard for interest.)
+            literal: of one subject, which the server delivers to. (It takes no wildcard for
+                interest.)
         """
         if literal:
             port.subscribe(port.address())
@@ -125,7 +129,9 @@ class EphemeralConsumer(Snapshottable):
         self.name = f"{self._options.name_prefix}{derived(root)}-{number}-{generation}"
 
     def ask(self, port: Port, start: StartPoint, deliver: str, now: float) -> None:
-        """Ask for the next one, which delivers to ``deliver`` or, if that is ``""``, waits for pulls."""
+        """Ask for the next one, which delivers to ``deliver`` or, if that is ``""``, waits for
+        pulls.
+        """
         self._start = start
         self._deliver = deliver
         self.since = now
@@ -151,20 +157,27 @@ class EphemeralConsumer(Snapshottable):
         return info
 
     def unsound(self, info: ConsumerInfo) -> bool:
-        """Whether this one may be moved over messages that it has not delivered; then the next has one filter for several."""
+        """Whether this one may be moved over messages that it has not delivered; then the next has
+        one filter for several.
+        """
         subjects = self._options.shared.filter_subjects
         if self.filter or len(subjects) < 2 or not passes_over(info):
             return False
-        # Servers before 2.10 leave several filters out, and refuse one that their stream's subjects are not within.
+        # Servers before 2.10 leave several filters out, and refuse one that their stream's subjects
+        # are not within.
         self.filter = cover(subjects) if info.config.filter_subjects else ">"
         return True
 
     def wanted(self, frames: list[Delivery]) -> tuple[list[Delivery], list[Delivery]]:
-        """Which of its messages the reader wants, and which came only because one filter stands for several."""
+        """Which of its messages the reader wants, and which came only because one filter stands for
+        several.
+        """
         return wanted(frames, self._options.shared.filter_subjects) if self.filter else (frames, [])
 
     def late(self, frame: Delivery) -> str:
-        """The name in an answer that nobody waits for, if it says that a consumer was made; else ``""``."""
+        """The name in an answer that nobody waits for, if it says that a consumer was made; else
+        ``""``.
+        """
         about = RequestContext()  # of an error that nobody sees
         try:
             return ConsumerInfo.from_wire(
@@ -182,13 +195,20 @@ class EphemeralConsumer(Snapshottable):
             config = config.evolve(deliver_subject=self._deliver)
         return Script(
             lambda: create_consumer(
-                self._api, self._stream, config, action=ConsumerAction.CREATE, timeout=options.create_timeout
+                self._api,
+                self._stream,
+                config,
+                action=ConsumerAction.CREATE,
+                timeout=options.create_timeout,
             )
         )
 
     def snapshot(self) -> Snapshot:
         """How far the creation is."""
-        return {**super().snapshot(), "script": None if self.script is None else self.script.snapshot()}
+        return {
+            **super().snapshot(),
+            "script": None if self.script is None else self.script.snapshot(),
+        }
 
     def restore(self, data: Mapping[str, object]) -> None:
         """Put back what `snapshot` gave."""

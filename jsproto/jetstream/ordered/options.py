@@ -1,9 +1,11 @@
-"""What an ordered consumer is on the server, checked before anything is sent (ADR-17, ADR-15 "Ordered consumers").
+"""What an ordered consumer is on the server, checked before anything is sent (ADR-17, ADR-15
+"Ordered consumers").
 
-Theory. The consumer that the user sees is one; on the server it is a row of short-lived ones, each with a name of its own and
-with the same configuration except where it starts (`jsproto.jetstream.ordered.resume_point`). `OrderedOptions` is what stays: the
-configuration, checked by `RULES`, and how it is read. A rule says which setting may only have one value, because the
-consumer would not be ordered without it, or because the machine itself decides it.
+Theory. The consumer that the user sees is one; on the server it is a row of short-lived ones, each
+with a name of its own and with the same configuration except where it starts
+(`jsproto.jetstream.ordered.resume_point`). `OrderedOptions` is what stays: the configuration,
+checked by `RULES`, and how it is read. A rule says which setting may only have one value, because
+the consumer would not be ordered without it, or because the machine itself decides it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from jsproto.wire.subjects import consumer_name
 
 #: Seconds between heartbeats: ADR-17 and WIRE agree on 5.
 HEARTBEAT: Final = 5.0
-#: So long the server keeps an incarnation that nobody reads: a reader may pause, a crash leaves nothing for ever.
+#: So long the server keeps an incarnation that nobody reads: a reader may pause, a crash leaves
+#: nothing for ever.
 INACTIVE: Final = timedelta(minutes=5)
 #: With ack policy none it means nothing; ADR-17 says 22 hours.
 ACK_WAIT: Final = timedelta(hours=22)
@@ -138,11 +141,14 @@ class OrderedOptions:
     """An ordered consumer. Never changed by one.
 
     Attributes:
-        config: filters, start, replay, headers only, inactive threshold (5 minutes if left out), description, metadata.
+        config: filters, start, replay, headers only, inactive threshold (5 minutes if left out),
+            description, metadata.
         form: whether to pull, or to be pushed to.
-        pulls: how to read: bounds, threshold and expiry of pulls; heartbeat (5 s here) and delays in both forms.
+        pulls: how to read: bounds, threshold and expiry of pulls; heartbeat (5 s here) and delays
+            in both forms.
         until_caught_up: end when everything that was there at the beginning has been handed out.
-        first_attempts: how often the first creation is tried before it fails; later ones never give up (B076).
+        first_attempts: how often the first creation is tried before it fails; later ones never give
+            up (B076).
         create_timeout: seconds that a creation or deletion waits for its answer.
         name_prefix: begins the name of each incarnation.
         shared: the configuration that all incarnations share, made from ``config``.

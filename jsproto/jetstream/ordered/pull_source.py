@@ -1,12 +1,15 @@
-"""The pulls of an ordered consumer: what is asked of the present incarnation, what it owes, and whether it is still there.
+"""The pulls of an ordered consumer: what is asked of the present incarnation, what it owes, and
+whether it is still there.
 
-Theory. The arithmetic is that of the pull machines, by the same parts: `PullCredit` the level, `PendingPulls` who owes what, `HeartbeatMonitor`
-the silence, `Backoff` the delay behind a pull that brought nothing. Here they are one part, because they begin and end
-together: with `begin` an incarnation can be asked, with `void` nothing that it owes will ever come. What was received
-stays counted until the user takes it, whichever incarnation it came from, so buffered and asked together never exceed
-the bound, and a reset asks only for what there is room for.
+Theory. The arithmetic is that of the pull machines, by the same parts: `PullCredit` the level,
+`PendingPulls` who owes what, `HeartbeatMonitor` the silence, `Backoff` the delay behind a pull that
+brought nothing. Here they are one part, because they begin and end together: with `begin` an
+incarnation can be asked, with `void` nothing that it owes will ever come. What was received stays
+counted until the user takes it, whichever incarnation it came from, so buffered and asked together
+never exceed the bound, and a reset asks only for what there is room for.
 
-What a status means for the order is the conversation's business; this part only says which row it is.
+What a status means for the order is the conversation's business; this part only says which row it
+is.
 """
 
 from __future__ import annotations
@@ -63,7 +66,9 @@ class PullSource(OrderedSource):
     place = StatusContext.PULL
     early = False
 
-    def __init__(self, backlog: FrameQueue, options: ConsumeOptions, *, paced: bool = False) -> None:
+    def __init__(
+        self, backlog: FrameQueue, options: ConsumeOptions, *, paced: bool = False
+    ) -> None:
         self._budget = PullCredit(*options.credits())
         liveness = HeartbeatMonitor(options.heartbeat, options.heartbeat_factor)
         super().__init__(backlog, self._budget.lead, liveness, paced=paced)
@@ -143,9 +148,11 @@ class PullSource(OrderedSource):
         return super().heartbeat(block, port, now, holds=holds)
 
     def ended(self, frame: Delivery, row: StatusRow, block: bytes, now: float) -> bool:
-        """A status ended one pull. False if the next message is larger than all that may be asked for.
+        """A status ended one pull. False if the next message is larger than all that may be asked
+        for.
 
-        The delay that this may cost gets its deadline from `ask`: where nothing is to be asked nobody needs to wake up.
+        The delay that this may cost gets its deadline from `ask`: where nothing is to be asked
+        nobody needs to wake up.
         """
         pull = cast("Pull", self.ledger.find(frame[SUBJECT]))
         settled = self.ledger.settle(pull, cast("EndReason", row.end), row.rest, pending_of(block))
@@ -161,20 +168,24 @@ class PullSource(OrderedSource):
         return True
 
     def ticked(self, now: float) -> bool:
-        """Pulls that are overdue, and delays that are over: whether something is to be asked is seen by `ask`.
+        """Pulls that are overdue, and delays that are over: whether something is to be asked is
+        seen by `ask`.
 
-        What is overdue may be on its way, or its request is: it would be taken for what the pulls behind it owe.
+        What is overdue may be on its way, or its request is: it would be taken for what the pulls
+        behind it owe.
         """
         for _ in self._timers.expired(now):
             pass
         return not self._replaying and self.ledger.overdue(now)
 
     def unserved(self, port: Port, now: float, *, holds: bool) -> bool:
-        """The server has said that no pull waits. A server of 2.9 ends an overdue pull without a status.
+        """The server has said that no pull waits. A server of 2.9 ends an overdue pull without a
+        status.
 
-        A message that the server may hold back can be the last one that a pull asked for, so the reader waits for it. If more
-        than one message is still asked for, no pull of the server owes them any more. Then the reader needs a new consumer:
-        the server says how far it has come, not whether the message that it holds is one that the reader wants.
+        A message that the server may hold back can be the last one that a pull asked for, so the
+        reader waits for it. If more than one message is still asked for, no pull of the server owes
+        them any more. Then the reader needs a new consumer: the server says how far it has come,
+        not whether the message that it holds is one that the reader wants.
         """
         if not self.ledger.overdue(now):
             return False
@@ -187,7 +198,9 @@ class PullSource(OrderedSource):
 
     @property
     def replaying(self) -> bool:
-        """Under replay original, until the first heartbeat: a server that holds a message back answers no pull meanwhile."""
+        """Under replay original, until the first heartbeat: a server that holds a message back
+        answers no pull meanwhile.
+        """
         return self._replaying
 
     @property

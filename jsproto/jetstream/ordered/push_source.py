@@ -1,9 +1,11 @@
-"""The push form of an ordered consumer: the server sends, as far as its questions are answered (ADR-15, ADR-17).
+"""The push form of an ordered consumer: the server sends, as far as its questions are answered
+(ADR-15, ADR-17).
 
-Theory. The server delivers to a subject of the inbox, so it may deliver before it answers the creation; its own words come there
-too. It lets a window of bytes pass, asks between the messages how far the reader is, and goes on when that is answered: the
-question waits among the messages until those before it are taken (`FlowControl`). So what is at hand is bounded by the
-server's window, and no bound of the reader is needed.
+Theory. The server delivers to a subject of the inbox, so it may deliver before it answers the
+creation; its own words come there too. It lets a window of bytes pass, asks between the messages
+how far the reader is, and goes on when that is answered: the question waits among the messages
+until those before it are taken (`FlowControl`). So what is at hand is bounded by the server's
+window, and no bound of the reader is needed.
 
 A question dies with its incarnation; the messages behind it do not, they came in order.
 """
@@ -26,7 +28,8 @@ from jsproto.wire.commands import Publish
 from jsproto.wire.frames import SUBJECT, Delivery
 from jsproto.wire.headers import header_value
 
-#: Levels that no number of messages reaches: nothing is due, and something is due with each message.
+#: Levels that no number of messages reaches: nothing is due, and something is due with each
+#: message.
 _NEVER: Final = -(2**62)
 _ALWAYS: Final = 2**62
 
@@ -45,7 +48,9 @@ class PushSource(OrderedSource):
     place = StatusContext.PUSH
     early = True
 
-    def __init__(self, backlog: FrameQueue, options: ConsumeOptions, *, paced: bool = False) -> None:
+    def __init__(
+        self, backlog: FrameQueue, options: ConsumeOptions, *, paced: bool = False
+    ) -> None:
         liveness = HeartbeatMonitor(options.heartbeat, options.heartbeat_factor)
         super().__init__(backlog, Credit(1), liveness, paced=paced)
         self.flow = FlowControl()
@@ -113,7 +118,9 @@ class PushSource(OrderedSource):
         return False
 
     def question(self, subject: str, port: Port, now: float) -> None:
-        """It is answered at once if nothing is before it, or else in its turn; doubts are cleared by a fence."""
+        """It is answered at once if nothing is before it, or else in its turn; doubts are cleared
+        by a fence.
+        """
         met = self.flow.met(subject) if subject else FlowMark.KNOWN
         if met is FlowMark.MARKED:
             self.ask(port, now)

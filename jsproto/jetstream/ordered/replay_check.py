@@ -1,14 +1,18 @@
-"""Whether the consumer of an ordered reader is still there, while the server replays at the original pace in silence.
+"""Whether the consumer of an ordered reader is still there, while the server replays at the
+original pace in silence.
 
-Theory. With replay policy ``original`` the server sends no heartbeat before the replay is over. It never is over beside a steady
-writer. A silence then means either a pause in the original traffic or a consumer that somebody has deleted, and nothing
-that comes tells which. So after a silence of one heartbeat period the reader asks for CONSUMER.INFO. "Not found" is a reset;
-any other answer changes nothing, and the next question follows a period later. A reset without a question would break the pace.
+Theory. With replay policy ``original`` the server sends no heartbeat before the replay is over. It
+never is over beside a steady writer. A silence then means either a pause in the original traffic or
+a consumer that somebody has deleted, and nothing that comes tells which. So after a silence of one
+heartbeat period the reader asks for CONSUMER.INFO. "Not found" is a reset; any other answer changes
+nothing, and the next question follows a period later. A reset without a question would break the
+pace.
 
-Both forms need this. While a server holds a message back it answers no pull either, not even one that has expired (2.15.1). So the
-pull form takes no pull for overdue before the first heartbeat. But a server of 2.9 drops a pull that expires meanwhile and sends
-no status, so the rest of it never comes. The answers therefore also tell whether any pull waits. One such answer proves
-nothing: the question itself can end a pull, and the status of that end may still be on its way.
+Both forms need this. While a server holds a message back it answers no pull either, not even one
+that has expired (2.15.1). So the pull form takes no pull for overdue before the first heartbeat.
+But a server of 2.9 drops a pull that expires meanwhile and sends no status, so the rest of it never
+comes. The answers therefore also tell whether any pull waits. One such answer proves nothing: the
+question itself can end a pull, and the status of that end may still be on its way.
 """
 
 from __future__ import annotations
@@ -36,8 +40,10 @@ class ReplayWatch(ApiQuestion[ConsumerInfo]):
 
     Attributes:
         gone: the server has said that the consumer is not there.
-        unserved: how many answers in a row said that no pull waits, with nothing received between them.
-        reached: the stream sequence up to which the server has come; it includes a message that the server holds back, if the server counts that.
+        unserved: how many answers in a row said that no pull waits, with nothing received between
+            them.
+        reached: the stream sequence up to which the server has come; it includes a message that the
+            server holds back, if the server counts that.
     """
 
     __slots__ = (
@@ -74,20 +80,26 @@ class ReplayWatch(ApiQuestion[ConsumerInfo]):
         self.reached = 0
 
     def begin(self, name: str, period: float, now: float) -> None:
-        """A consumer was made whose server may be silent; it is asked for after ``period`` seconds of silence."""
+        """A consumer was made whose server may be silent; it is asked for after ``period`` seconds
+        of silence.
+        """
         self._name = name
         self._period = period
         self._asked = now
 
     def end(self) -> None:
-        """Nobody needs to know any more: the consumer is given up, or its server sends heartbeats now."""
+        """Nobody needs to know any more: the consumer is given up, or its server sends heartbeats
+        now.
+        """
         self._script = None
         self._name = ""
         self.gone = False
         self.unserved = 0
 
     def due(self, since: float) -> float | None:
-        """When to ask, if nothing has come since that moment; ``None`` for never, or while an answer is waited for."""
+        """When to ask, if nothing has come since that moment; ``None`` for never, or while an
+        answer is waited for.
+        """
         if not self._name or self._script is not None:
             return None
         return max(since, self._asked) + self._period

@@ -1,26 +1,32 @@
-"""Where the reader of an ordered consumer is, and from where the next incarnation must read (ADR-17, INVARIANTS 35 and 37).
+"""Where the reader of an ordered consumer is, and from where the next incarnation must read
+(ADR-17, INVARIANTS 35 and 37).
 
-Theory. The position only moves forward, by messages received in order. What was received is at hand for the user whatever
-happens next, so the next incarnation starts behind it, with exactly one start field (B067, B088):
+Theory. The position only moves forward, by messages received in order. What was received is at hand
+for the user whatever happens next, so the next incarnation starts behind it, with exactly one start
+field (B067, B088):
 
     something was received in order     by sequence, last + 1
     nothing was, and the policy is
-      new, last                         where the first incarnation began, its anchor, as its create reply shows it (B086)
-      anything else                     as the user said (B068)
+      new, last                         where the first incarnation began, its anchor, as its create
+      reply shows it (B086) anything else                     as the user said (B068)
 
-``last_per_subject`` is special while its first values are still coming: behind the last of them by sequence there are also
-values that were replaced since. So it starts anew with the same policy, and what was seen already is left out by its
-sequence, which never falls (B226).
+``last_per_subject`` is special while its first values are still coming: behind the last of them by
+sequence there are also values that were replaced since. So it starts anew with the same policy, and
+what was seen already is left out by its sequence, which never falls (B226).
 
-Caught up is who has received everything that was there at the creation (B220). What else is stored meanwhile must not
-matter, or a writer that never pauses would put the end off for ever:
+Caught up is who has received everything that was there at the creation (B220). What else is stored
+meanwhile must not matter, or a writer that never pauses would put the end off for ever:
 
-    as many messages came as the create reply counted     all of them came, or those that did not are gone
-    the same with ``last_per_subject``                    no proof, since a value that was replaced comes later: `ResumePoint.unsure`
-    a pull waits, or a pushed reader hears a heartbeat    the server has nothing more: what is missing was deleted
+    as many messages came as the create reply counted     all of them came, or those that did not
+    are gone
+    the same with ``last_per_subject``                    no proof, since a value that was replaced
+        comes later: `ResumePoint.unsure`
+    a pull waits, or a pushed reader hears a heartbeat    the server has nothing more: what is
+        missing was deleted
 
-A message that says "none is left" is no proof: servers were seen to say so and go on. Each incarnation
-counts anew from where the reader is, so a reset puts the end off by what was stored until then and by no more.
+A message that says "none is left" is no proof: servers were seen to say so and go on. Each
+incarnation counts anew from where the reader is, so a reset puts the end off by what was stored
+until then and by no more.
 """
 
 from __future__ import annotations
@@ -64,7 +70,9 @@ class StartPoint(NamedTuple):
         )
 
     def into(self, config: ConsumerConfig, name: str) -> ConsumerConfig:
-        """The configuration of one incarnation: nothing but its name and its start is replaced (B067, B085)."""
+        """The configuration of one incarnation: nothing but its name and its start is replaced
+        (B067, B085).
+        """
         return config.evolve(
             name=name,
             deliver_policy=self.policy,
@@ -74,10 +82,12 @@ class StartPoint(NamedTuple):
 
 
 def anchor_of(info: ConsumerInfo, policy: str) -> StartPoint | None:
-    """Where a consumer that starts by itself has begun, as its create reply shows it; ``None`` if its policy says it all.
+    """Where a consumer that starts by itself has begun, as its create reply shows it; ``None`` if
+    its policy says it all.
 
-    ``new`` and ``last`` mean another place each time they are asked for (B086). The reply says what lies before the first
-    delivery; where that is nothing, the stream was empty, and the moment of creation is as good.
+    ``new`` and ``last`` mean another place each time they are asked for (B086). The reply says what
+    lies before the first delivery; where that is nothing, the stream was empty, and the moment of
+    creation is as good.
     """
     if policy not in {DeliverPolicy.NEW, DeliverPolicy.LAST}:
         return None
@@ -127,13 +137,15 @@ class ResumePoint(Snapshottable):
         self._original = original
         self._newest = original.policy == DeliverPolicy.LAST_PER_SUBJECT
         self._anchor: StartPoint | None = None
-        # Whether there was an incarnation; then of the present one: how many messages it was to bring at least (below 0:
-        # not known yet), how many it brought, and how many the last of them left.
+        # Whether there was an incarnation; then of the present one: how many messages it was to
+        # bring at least (below 0: not known yet), how many it brought, and how many the last of
+        # them left.
         self._created = False
         self._due = -1
         self._got = 0
         self._left = 0
-        # How many messages must have come until all has come that lay ahead at the first doubt; 0 before that.
+        # How many messages must have come until all has come that lay ahead at the first doubt; 0
+        # before that.
         self._mark = 0
         self.last = 0
         self.caught_up = False
@@ -172,16 +184,22 @@ class ResumePoint(Snapshottable):
 
     @property
     def ahead(self) -> int:
-        """So many messages will complete what was counted; 0 if that is not known, or they have come."""
+        """So many messages will complete what was counted; 0 if that is not known, or they have
+        come.
+        """
         return max(0, self._due - self._got)
 
     @property
     def unsure(self) -> bool:
-        """All that was counted has come, but other values may have come in the place of some that were replaced."""
+        """All that was counted has come, but other values may have come in the place of some that
+        were replaced.
+        """
         return not self.caught_up and 0 <= self._due <= self._got
 
     def seems_caught_up(self, subjects: int) -> bool:
-        """It is `unsure`. Whether nothing speaks against it: none is left, and as many subjects came as were counted."""
+        """It is `unsure`. Whether nothing speaks against it: none is left, and as many subjects
+        came as were counted.
+        """
         return not self._left and subjects >= self._due
 
     def passed(self) -> bool:

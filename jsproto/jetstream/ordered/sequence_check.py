@@ -1,11 +1,13 @@
 """Which of the messages that came are the next ones in order, and were not seen before.
 
-Theory. A run of messages of one incarnation is judged by its two ends: if the first is the one that is expected, and the
-numbers between first and last are as many as the messages, nothing is missing. Only where that fails one must look at each
-of them: up to a gap everything still counts, what lies behind it will come again.
+Theory. A run of messages of one incarnation is judged by its two ends: if the first is the one that
+is expected, and the numbers between first and last are as many as the messages, nothing is missing.
+Only where that fails one must look at each of them: up to a gap everything still counts, what lies
+behind it will come again.
 
-A frame without a consumer's reply subject, or with that of another consumer, is nobody's. A message whose stream sequence
-was seen already is a repetition: it counts for the consumer, but not for the reader.
+A frame without a consumer's reply subject, or with that of another consumer, is nobody's. A message
+whose stream sequence was seen already is a repetition: it counts for the consumer, but not for the
+reader.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ class SequenceCheck(Snapshottable):
         self.guard.restart(1)
 
     def judge(self, run: list[Delivery], seen: int) -> SequenceCheckResult:
-        """What is in a run of messages, when everything up to the stream sequence ``seen`` is known."""
+        """What is in a run of messages, when everything up to the stream sequence ``seen`` is
+        known.
+        """
         try:
             last = AckSubject.parse(run[-1][REPLY])
             first = last if len(run) == 1 else AckSubject.parse(run[0][REPLY])
@@ -86,14 +90,18 @@ class SequenceCheck(Snapshottable):
                 continue
             gap = self.guard.run(ack.consumer_sequence, ack.consumer_sequence, 1)
             if gap is not None:
-                return SequenceCheckResult(fresh, repeated, len(run) - len(fresh) - len(repeated), last, gap)
+                return SequenceCheckResult(
+                    fresh, repeated, len(run) - len(fresh) - len(repeated), last, gap
+                )
             last = ack
             if ack.stream_sequence > seen:
                 seen = ack.stream_sequence
                 fresh.append(frame)
             else:
                 repeated.append(frame)
-        return SequenceCheckResult(fresh, repeated, len(run) - len(fresh) - len(repeated), last, None)
+        return SequenceCheckResult(
+            fresh, repeated, len(run) - len(fresh) - len(repeated), last, None
+        )
 
     def _of_ours(self, frame: Delivery) -> AckSubject | None:
         try:

@@ -1,4 +1,6 @@
-"""The life of an ordered consumer as data: states, what moves them, what is told, and which failures end it."""
+"""The life of an ordered consumer as data: states, what moves them, what is told, and which
+failures end it.
+"""
 
 from __future__ import annotations
 
@@ -81,15 +83,19 @@ class OrderedTimer(IdentityEnum):
 
 
 class OrderedNotice(Enum):
-    """What an ordered consumer tells beside its items and what any pull tells (`PullNotice`); the detail is in brackets."""
+    """What an ordered consumer tells beside its items and what any pull tells (`PullNotice`); the
+    detail is in brackets.
+    """
 
-    #: An incarnation is lost, the next one follows (the stream sequence that it starts behind, 0 for the beginning).
+    #: An incarnation is lost, the next one follows (the stream sequence that it starts behind, 0
+    #: for the beginning).
     RESET = "RESET"
     #: A creation failed and will be tried again (the error).
     CREATE_FAILED = "CREATE_FAILED"
     #: Everything that was there at the beginning has been received (the last stream sequence).
     CAUGHT_UP = "CAUGHT_UP"
-    #: Consumers that could not be deleted; the server forgets them when they are not used (their names).
+    #: Consumers that could not be deleted; the server forgets them when they are not used (their
+    #: names).
     LEFT_BEHIND = "LEFT_BEHIND"
 
 

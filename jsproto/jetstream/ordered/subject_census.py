@@ -1,18 +1,23 @@
-"""Have all subjects been seen? How a reader of `last_per_subject` knows that it is caught up beside a writer that never pauses.
+"""Have all subjects been seen? How a reader of `last_per_subject` knows that it is caught up beside
+a writer that never pauses.
 
-Theory. The server lists the last message of each subject, as they were when the consumer was made, and then goes on with what was stored
-since. A value that is replaced before its turn has left the list, and the new one comes later. So no count of messages tells when each
-subject was seen: another subject's update takes the place of the one that is missing. Without a writer there is no question: each message
-is of another subject, and the last one says that nothing is left. With a writer that word cannot be relied on (2.11.11 said so 19 subjects
-too early), and mostly it is never said.
+Theory. The server lists the last message of each subject, as they were when the consumer was made,
+and then goes on with what was stored since. A value that is replaced before its turn has left the
+list, and the new one comes later. So no count of messages tells when each subject was seen: another
+subject's update takes the place of the one that is missing. Without a writer there is no question:
+each message is of another subject, and the last one says that nothing is left. With a writer that
+word cannot be relied on (2.11.11 said so 19 subjects too early), and mostly it is never said.
 
-So the stream is asked: which subjects have you, and how far are you? Whatever it has and nobody has seen lies ahead of the reader. The
-reader is caught up as soon as all of those have come. New subjects do not count, so the end comes nearer whatever is written.
+So the stream is asked: which subjects have you, and how far are you? Whatever it has and nobody has
+seen lies ahead of the reader. The reader is caught up as soon as all of those have come. New
+subjects do not count, so the end comes nearer whatever is written.
 
     all the stream has was seen              caught up at once
     some are missing                         caught up when the last of them comes
-    still missing where the stream was       they were replaced once more, or removed: ask again, for those only, not within `AGAIN`
-    no answer, or it may not be asked        caught up when as many have come as were ahead at the question
+    still missing where the stream was       they were replaced once more, or removed: ask again,
+        for those only, not within `AGAIN`
+    no answer, or it may not be asked        caught up when as many have come as were ahead at the
+    question
 
 Subjects are kept only until the reader is caught up.
 """
@@ -46,7 +51,9 @@ class StreamCounts(NamedTuple):
     last: int
 
 
-def census(api: ApiSubjects, stream: str, filters: Sequence[str], timeout: float) -> Steps[StreamCounts]:
+def census(
+    api: ApiSubjects, stream: str, filters: Sequence[str], timeout: float
+) -> Steps[StreamCounts]:
     """Ask a stream for its subjects."""
     subjects: set[str] = set()
     lasts: list[int] = []
@@ -92,7 +99,9 @@ class SubjectCensus(ApiQuestion[StreamCounts]):
         "seen": PLAIN,
     }
 
-    def __init__(self, api: ApiSubjects, stream: str, filters: Sequence[str], timeout: float) -> None:
+    def __init__(
+        self, api: ApiSubjects, stream: str, filters: Sequence[str], timeout: float
+    ) -> None:
         super().__init__()
         self._api = api
         self._stream = stream
@@ -128,7 +137,9 @@ class SubjectCensus(ApiQuestion[StreamCounts]):
     # ------------------------------------------------------------------ the question
 
     def ask(self, last: int, port: Port, now: float) -> None:
-        """Ask the stream, if what it said before does not help any more. The reader has come to the sequence ``last``."""
+        """Ask the stream, if what it said before does not help any more. The reader has come to the
+        sequence ``last``.
+        """
         early = self._not_before is not None and now < self._not_before
         if self._script is None and not self.blind and not early and last >= self._last and port.up:
             self._not_before = now + AGAIN
@@ -145,7 +156,8 @@ class SubjectCensus(ApiQuestion[StreamCounts]):
         return Script(lambda: census(self._api, self._stream, self._filters, self._timeout))
 
     def _judged(self, outcome: Script[StreamCounts]) -> None:
-        # A stream that has nothing of all that was seen is one whose server does not know the question.
+        # A stream that has nothing of all that was seen is one whose server does not know the
+        # question.
         if outcome.error is not None or not outcome.result.subjects:
             self.blind = True
             return

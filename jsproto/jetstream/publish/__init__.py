@@ -1,1 +1,3 @@
-"""Publishing to a stream: a window of acknowledgements, atomic batches, fast ingest, and exactly once."""
+"""Publishing to a stream: a window of acknowledgements, atomic batches, fast ingest, and exactly
+once.
+"""

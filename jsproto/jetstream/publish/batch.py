@@ -1,24 +1,29 @@
 """Atomic batches: messages that a stream stores all together or not at all (2.12, ADR-50).
 
-Theory. The messages of a batch carry its id and their number in headers. The stream puts them aside until one of them says that the
-batch is complete; then it looks at all of them and stores them, or refuses them all. One answer, to that last message, says
-which. Until then nothing of the batch is in the stream, whatever goes wrong.
+Theory. The messages of a batch carry its id and their number in headers. The stream puts them aside
+until one of them says that the batch is complete; then it looks at all of them and stores them, or
+refuses them all. One answer, to that last message, says which. Until then nothing of the batch is
+in the stream, whatever goes wrong.
 
-*The first message* is sent alone, and the others wait for its empty answer. A stream that has not switched batches on says so
-here; a server that is older than batches stores the message by itself and answers as always, so one is the most that such a
-server ever gets.
+*The first message* is sent alone, and the others wait for its empty answer. A stream that has not
+switched batches on says so here; a server that is older than batches stores the message by itself
+and answers as always, so one is the most that such a server ever gets.
 
-*The others* follow without waiting; every so many of them ask for an answer, which is the flow control.
+*The others* follow without waiting; every so many of them ask for an answer, which is the flow
+control.
 
-*The commit* is a header of the last message. As nobody knows which is the last before it is over, one message is always held
-back. With ``eob`` none is: the end is a message of its own, which is not stored (2.14).
+*The commit* is a header of the last message. As nobody knows which is the last before it is over,
+one message is always held back. With ``eob`` none is: the end is a message of its own, which is not
+stored (2.14).
 
-*Silence.* The stream forgets a batch that has heard nothing for 10 s and tells nobody but who listens to advisories. The clock here
-runs from the last message sent, so it is never slower than the server's, and a batch that was let go of is not committed.
-Whoever takes longer to gather his messages gathers them first.
+*Silence.* The stream forgets a batch that has heard nothing for 10 s and tells nobody but who
+listens to advisories. The clock here runs from the last message sent, so it is never slower than
+the server's, and a batch that was let go of is not committed. Whoever takes longer to gather his
+messages gathers them first.
 
-*Link loss* ends a batch: what of it arrived is not known, and nothing of it is stored, unless the commit was on its way; then the outcome
-is unknown. With message ids a second batch of the same messages is refused (10201) if the first was stored.
+*Link loss* ends a batch: what of it arrived is not known, and nothing of it is stored, unless the
+commit was on its way; then the outcome is unknown. With message ids a second batch of the same
+messages is refused (10201) if the first was stored.
 """
 
 from __future__ import annotations
@@ -63,7 +68,8 @@ from jsproto.wire.nuid import derived
 
 #: Seconds after which the server forgets a batch that is silent (``max_batch_timeout``).
 IDLE: Final = 10.0
-#: So many messages behind the last that asked, the next asks for an answer; and so many answers may be owed.
+#: So many messages behind the last that asked, the next asks for an answer; and so many answers may
+#: be owed.
 ASK_EVERY: Final = 100
 OWED: Final = 2
 
@@ -103,7 +109,10 @@ TRANSITIONS: Final[Mapping[BatchState, Mapping[BatchInput, BatchState]]] = {
         BatchInput.ENDED: BatchState.OVER,
     },
     BatchState.BEGINNING: {BatchInput.ACCEPTED: BatchState.OPEN, BatchInput.ENDED: BatchState.OVER},
-    BatchState.OPEN: {BatchInput.COMPLETED: BatchState.COMMITTING, BatchInput.ENDED: BatchState.OVER},
+    BatchState.OPEN: {
+        BatchInput.COMPLETED: BatchState.COMMITTING,
+        BatchInput.ENDED: BatchState.OVER,
+    },
     BatchState.COMMITTING: {BatchInput.ENDED: BatchState.OVER},
     BatchState.OVER: {},
 }
@@ -245,7 +254,8 @@ class BatchPublish(Conversation[PubAck]):
     # ------------------------------------------------------------------ the user's side
 
     def offered(self, item: object, now: float) -> bool:
-        """Take a `Publish` without a reply, or ``(subject, payload)``, or ``(subject, payload, headers)``.
+        """Take a `Publish` without a reply, or ``(subject, payload)``, or ``(subject, payload,
+        headers)``.
 
         Raises:
             InvalidConfig: the server would refuse the batch for this message, which is not in it.
@@ -256,7 +266,9 @@ class BatchPublish(Conversation[PubAck]):
         """
         subject, payload, headers = outgoing(item)
         if self._draining or self.ended:
-            raise self.too_late("expected a batch that takes messages, this one is committed or over")
+            raise self.too_late(
+                "expected a batch that takes messages, this one is committed or over"
+            )
         if not self.room:
             return False
         self._rules.take(subject, headers)
@@ -302,7 +314,9 @@ class BatchPublish(Conversation[PubAck]):
             self._pump(now)
 
     def ticked(self, now: float) -> None:
-        """An answer is overdue, the server has lost its patience, or the first message may be sent again."""
+        """An answer is overdue, the server has lost its patience, or the first message may be sent
+        again.
+        """
         for timer in self.timers.expired(now):
             if timer is BatchTimer.ANSWER:
                 text = f"expected an answer to batch {self._id!r} within {self._timeout} s, none came; {self._known}"
@@ -330,7 +344,9 @@ class BatchPublish(Conversation[PubAck]):
             self.end(lost)
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """A message may not be published, or is too large to be sent: the batch has a gap; or no answer will ever come."""
+        """A message may not be published, or is too large to be sent: the batch has a gap; or no
+        answer will ever come.
+        """
         ours = self._rules.holds(subject) or subject == self.port.answers
         if not self.ended and ours and self.state is not BatchState.NEW:
             self._let_go()
@@ -342,7 +358,9 @@ class BatchPublish(Conversation[PubAck]):
         self._pump(now)
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
-        """Let go of it; the server is told if there is a link, so that it need not wait for its own clock."""
+        """Let go of it; the server is told if there is a link, so that it need not wait for its own
+        clock.
+        """
         if not self.ended:
             if error is None:
                 self._let_go()
@@ -416,7 +434,9 @@ class BatchPublish(Conversation[PubAck]):
             self.timers.stop(BatchTimer.IDLE)
 
     def _let_go(self) -> None:
-        """Send a message that leaves a gap, upon which the server drops the batch and stores nothing of it."""
+        """Send a message that leaves a gap, upon which the server drops the batch and stores
+        nothing of it.
+        """
         if self.state is BatchState.OPEN and self.port.up:
             gap = Headers([(BATCH_ID, self._id), (BATCH_SEQUENCE, str(self.sent + 2))])
             self.port.publish(Publish(self._last, b"", "", gap))
@@ -472,13 +492,20 @@ class BatchPublish(Conversation[PubAck]):
     @property
     def _known(self) -> str:
         """What is known of an outcome."""
-        return "unknown if stored" if self.state is BatchState.COMMITTING else "nothing of it is stored"
+        return (
+            "unknown if stored"
+            if self.state is BatchState.COMMITTING
+            else "nothing of it is stored"
+        )
 
     # ------------------------------------------------------------------ snapshot
 
     def snapshot(self) -> dict[str, object]:
         """Where it is, what waits, and the result."""
-        return {**super().snapshot(), "result": None if self._result is None else self._result.to_wire()}
+        return {
+            **super().snapshot(),
+            "result": None if self._result is None else self._result.to_wire(),
+        }
 
     def restore(self, data: Mapping[str, object]) -> None:
         """Put back what `snapshot` gave."""

@@ -1,14 +1,16 @@
-"""What a message of an atomic batch may ask for, beside those that are in the batch already (2.12, ADR-50).
+"""What a message of an atomic batch may ask for, beside those that are in the batch already (2.12,
+ADR-50).
 
-Theory. The server looks at a batch when it is committed and then refuses all of it, with the number of the first mistake. What can
-be known from the batch alone is refused here when the message is handed in, with the same number, and the batch goes on
-without it.
+Theory. The server looks at a batch when it is committed and then refuses all of it, with the number
+of the first mistake. What can be known from the batch alone is refused here when the message is
+handed in, with the same number, and the batch goes on without it.
 
     10199   more messages than a batch may have
     10177   Nats-Expected-Last-Msg-Id, which no batch may ask for
     10201   an id that another message of the batch has
-    10164   the stream's last sequence expected by another than the first, or a subject's that the batch has written to
-    10111   a rollup of a subject that the batch has written to, or of the stream by another than the first
+    10164   the stream's last sequence expected by another than the first, or a subject's that the
+    batch has written to 10111   a rollup of a subject that the batch has written to, or of the
+    stream by another than the first
 """
 
 from __future__ import annotations
@@ -46,7 +48,10 @@ def batch_name(batch_id: str) -> str:
         InvalidConfig: it is too long, or nothing.
         InvalidHeader: no header can carry it.
     """
-    if not isinstance(batch_id, str) or not 0 < len(batch_id.encode("utf-8", "replace")) <= _LONGEST_ID:
+    if (
+        not isinstance(batch_id, str)
+        or not 0 < len(batch_id.encode("utf-8", "replace")) <= _LONGEST_ID
+    ):
         raise InvalidConfig(
             f"expected text of 1 to {_LONGEST_ID} bytes as batch_id, seen {shorten(batch_id)} (10179)"
         )
@@ -93,7 +98,9 @@ class BatchRules(Snapshottable):
         if ours:
             raise InvalidConfig(f"expected a message without {ours[0]}, which the batch writes")
         if asked.last(EXPECTED_LAST_MSG_ID) is not None:
-            raise InvalidConfig(f"expected a message without {EXPECTED_LAST_MSG_ID} in a batch (10177)")
+            raise InvalidConfig(
+                f"expected a message without {EXPECTED_LAST_MSG_ID} in a batch (10177)"
+            )
         msg_id = message_id(asked)
         if msg_id in self._ids:
             raise InvalidConfig(

@@ -1,17 +1,20 @@
-"""Publish until it is known to be stored, and stored once; and hand a message on so that nothing is lost or doubled in between.
+"""Publish until it is known to be stored, and stored once; and hand a message on so that nothing is
+lost or doubled in between.
 
-Theory. A publish that was not answered may be stored or not. Sent again with the same message id it is stored once at most, as long
-as the stream remembers the id (its ``duplicate_window``, two minutes unless somebody says otherwise): the second time is
-answered as a duplicate of the first. So `publish_once` sends again whatever was not answered, over lost links and elections, until
-an answer comes or its time is up, which must be within that window.
+Theory. A publish that was not answered may be stored or not. Sent again with the same message id it
+is stored once at most, as long as the stream remembers the id (its ``duplicate_window``, two
+minutes unless somebody says otherwise): the second time is answered as a duplicate of the first. So
+`publish_once` sends again whatever was not answered, over lost links and elections, until an answer
+comes or its time is up, which must be within that window.
 
-What the stream refuses is refused, with one exception. After an attempt whose outcome is unknown, a failed expectation proves nothing:
-it may be the first attempt that has moved the sequence (single servers of 2.14 and later look at expectations before they look at
-ids). Then the outcome stays unknown, and is said to be.
+What the stream refuses is refused, with one exception. After an attempt whose outcome is unknown, a
+failed expectation proves nothing: it may be the first attempt that has moved the sequence (single
+servers of 2.14 and later look at expectations before they look at ids). Then the outcome stays
+unknown, and is said to be.
 
-`relayed` is the whole road of "exactly once": the message that came gives the id of the one that goes, by its stream, sequence and
-time, so that whoever gets it again after a crash sends the same id; and it is acknowledged, with an answer, only when its
-successor is stored.
+`relayed` is the whole road of "exactly once": the message that came gives the id of the one that
+goes, by its stream, sequence and time, so that whoever gets it again after a crash sends the same
+id; and it is acknowledged, with an answer, only when its successor is stored.
 """
 
 from __future__ import annotations
@@ -83,7 +86,11 @@ class RetryPolicy:
     duplicate_window: timedelta = field(default=DUPLICATE_WINDOW, converter=_window)
 
     def __attrs_post_init__(self) -> None:
-        for name, value in (("within", self.within), ("attempt", self.attempt), ("wait", self.wait)):
+        for name, value in (
+            ("within", self.within),
+            ("attempt", self.attempt),
+            ("wait", self.wait),
+        ):
             seconds(name, value, finite=True)
         if self.within > self.duplicate_window.total_seconds():
             raise InvalidConfig(
@@ -107,15 +114,16 @@ def publish_once(
         subject: a literal subject.
         payload: the message.
         headers: the user's own headers.
-        options: what is asked of the stream. Without a ``msg_id``, here or among the headers, one is made.
+        options: what is asked of the stream. Without a ``msg_id``, here or among the headers, one
+            is made.
         patience: how long to try.
         settings: fields of `PublishOptions`.
 
     Raises:
         NoResponders: no stream stores this subject; nothing was stored.
         JetStreamError: the stream refuses it; nothing was stored.
-        RequestTimeout: the outcome is still unknown; to go on, publish again with the id that it names. Or there was no link all the
-            time and nothing was sent.
+        RequestTimeout: the outcome is still unknown; to go on, publish again with the id that it
+            names. Or there was no link all the time and nothing was sent.
         InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
     """
     publish_subject(subject)
@@ -138,22 +146,25 @@ def relayed(
     patience: RetryPolicy | None = None,
     **settings: Unpack[PublishSettings],
 ) -> Steps[PubAck]:
-    """Publish what a message has led to, once, and then acknowledge the message and wait until the server says that it has.
+    """Publish what a message has led to, once, and then acknowledge the message and wait until the
+    server says that it has.
 
     Args:
         message: what a consumer delivered.
         subject: where its successor is stored.
         payload: of the successor; the message's own if none is given.
         headers: of the successor; the message's are not taken along.
-        options: what is asked of the stream. Without a ``msg_id`` it is made of the message's place and of ``subject``.
+        options: what is asked of the stream. Without a ``msg_id`` it is made of the message's place
+            and of ``subject``.
         patience: how long to try, for both.
         settings: fields of `PublishOptions`.
 
     Raises:
-        NoResponders: no stream stores this subject; or the successor is stored, and the consumer is gone.
+        NoResponders: no stream stores this subject; or the successor is stored, and the consumer is
+            gone.
         JetStreamError: the stream refuses it; the message is open.
-        RequestTimeout: it is not known whether the successor is stored, or the message settled. It comes again, and relaying it again
-            does no harm within the duplicate window.
+        RequestTimeout: it is not known whether the successor is stored, or the message settled. It
+            comes again, and relaying it again does no harm within the duplicate window.
         InvalidAckSubject: the message is not of a consumer.
         InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
     """
@@ -167,7 +178,8 @@ def relayed(
 
 
 def relay_id(origin: AckSubject, subject: str) -> str:
-    """The id of what a message has led to: the same for each delivery, another for each message and each subject.
+    """The id of what a message has led to: the same for each delivery, another for each message and
+    each subject.
 
     The time is in it because a stream that was made anew counts from 1 again.
     """
@@ -186,7 +198,9 @@ def _until_stored(call: Call, stream: str, patience: RetryPolicy) -> Steps[PubAc
         left = deadline - (yield from the_time())
         attempt = Call(call.subject, call.payload, block, min(patience.attempt, left))
         try:
-            return _ack((yield attempt), RequestContext(what="publish", stream=stream, subject=call.subject))
+            return _ack(
+                (yield attempt), RequestContext(what="publish", stream=stream, subject=call.subject)
+            )
         except (RequestTimeout, ConnectionLost) as error:
             unknown = unknown or not isinstance(error, RequestTimeout) or error.sent
             last: JsprotoError = error
@@ -225,7 +239,9 @@ def _relayed(message: JsMessage, publishing: Steps[PubAck], patience: RetryPolic
     while True:
         left = deadline - (yield from the_time())
         try:
-            yield from confirmed(message, ACK, timeout=min(patience.attempt, max(left, patience.wait)))
+            yield from confirmed(
+                message, ACK, timeout=min(patience.attempt, max(left, patience.wait))
+            )
         except (RequestTimeout, ConnectionLost) as error:
             if deadline - (yield from the_time()) <= patience.wait:
                 raise RequestTimeout(

@@ -1,26 +1,32 @@
-"""Fast ingest: messages one behind the other at the pace that the stream wants, with few answers (2.14, ADR-50).
+"""Fast ingest: messages one behind the other at the pace that the stream wants, with few answers
+(2.14, ADR-50).
 
-Theory. Each message is stored by itself, as soon as it comes; what the batch adds is order, flow control and the knowledge of what is
-missing. The stream answers once for many messages and says how many; twice that many may be under way, so the road is never empty and
-the stream never flooded. The first message is sent alone: its answer says that the stream knows fast batches, and how fast it
+Theory. Each message is stored by itself, as soon as it comes; what the batch adds is order, flow
+control and the knowledge of what is missing. The stream answers once for many messages and says how
+many; twice that many may be under way, so the road is never empty and the stream never flooded. The
+first message is sent alone: its answer says that the stream knows fast batches, and how fast it
 wants them.
 
-*What is missing.* Messages are numbered in the order in which they were taken. What never came to the stream (a gap) and what it refused
-are handed out as `IngestFault` with those numbers. In gap mode ``ok`` the rest goes on; in mode ``fail`` the stream ends the batch
-before the first fault, so that what is stored is a beginning of what was sent, without holes. The last result is the acknowledgement
-of the whole.
+*What is missing.* Messages are numbered in the order in which they were taken. What never came to
+the stream (a gap) and what it refused are handed out as `IngestFault` with those numbers. In gap
+mode ``ok`` the rest goes on; in mode ``fail`` the stream ends the batch before the first fault, so
+that what is stored is a beginning of what was sent, without holes. The last result is the
+acknowledgement of the whole.
 
-*Room.* At most `ANSWERS` times the wanted number of messages may be under way. A message is under way until the stream has spoken of it or
-of a later one: by an acknowledgement, a gap, a refusal, or the answer to a ping, which carries the number of the newest message that the
-stream has seen. An acknowledgement alone is not enough: the stream acknowledges nothing while it refuses message after message, and
-gaps and refusals may be lost with a link.
+*Room.* At most `ANSWERS` times the wanted number of messages may be under way. A message is under
+way until the stream has spoken of it or of a later one: by an acknowledgement, a gap, a refusal, or
+the answer to a ping, which carries the number of the newest message that the stream has seen. An
+acknowledgement alone is not enough: the stream acknowledges nothing while it refuses message after
+message, and gaps and refusals may be lost with a link.
 
-*Silence.* The stream forgets a batch after 10 s. A ping asks how far it is, and is a sign of life. One is sent whenever the stream has
-said nothing for ``quiet``, whether messages were put meanwhile or not. From the first ping that is not answered the stream has ``timeout``.
+*Silence.* The stream forgets a batch after 10 s. A ping asks how far it is, and is a sign of life.
+One is sent whenever the stream has said nothing for ``quiet``, whether messages were put meanwhile
+or not. From the first ping that is not answered the stream has ``timeout``.
 
-*Link loss.* The batch lives on in the stream for those seconds. On the next link a ping with the last number tells whether anything is
-missing, and the batch goes on. If the stream has forgotten it (a restart, a longer outage), it ends with `ConnectionLost`: up to
-``acked`` everything was dealt with, of the rest it is not known.
+*Link loss.* The batch lives on in the stream for those seconds. On the next link a ping with the
+last number tells whether anything is missing, and the batch goes on. If the stream has forgotten it
+(a restart, a longer outage), it ends with `ConnectionLost`: up to ``acked`` everything was dealt
+with, of the rest it is not known.
 
     NEW ──first──▶ BEGINNING ──answer──▶ OPEN ──drain──▶ COMMITTING ──▶ OVER
                                          │ ▲
@@ -52,7 +58,12 @@ from jsproto.errors import (
     StatusError,
     shorten,
 )
-from jsproto.jetstream.api.errors import BatchUnsupported, InvalidPubAck, JetStreamError, RequestContext
+from jsproto.jetstream.api.errors import (
+    BatchUnsupported,
+    InvalidPubAck,
+    JetStreamError,
+    RequestContext,
+)
 from jsproto.jetstream.api.publishing.fast_ingest import (
     MOST_FLOW,
     SUFFIX,
@@ -91,7 +102,8 @@ _NOBODY: Final = 503
 @final
 @frozen(kw_only=True)
 class IngestFault:
-    """Messages of a fast batch that are not stored, by the numbers in which they were taken, from 1.
+    """Messages of a fast batch that are not stored, by the numbers in which they were taken, from
+    1.
 
     Attributes:
         first: the first of them.
@@ -207,8 +219,8 @@ class FastIngest(Conversation[IngestResult]):
 
     Attributes:
         sent: messages that were sent, which is the number of the last one.
-        acked: all up to this number are stored, or were told as faults. A refusal alone does not move it: the stream may say it
-            before the messages in front of it are stored.
+        acked: all up to this number are stored, or were told as faults. A refusal alone does not
+            move it: the stream may say it before the messages in front of it are stored.
         dropped: faults that were dropped because nobody took them.
 
     Raises:
@@ -269,7 +281,9 @@ class FastIngest(Conversation[IngestResult]):
         if gaps not in tuple(GapMode):
             raise InvalidConfig(f"expected 'ok' or 'fail' as gaps, seen {shorten(gaps)} (10206)")
         if not isinstance(flow, int) or isinstance(flow, bool) or not 0 < flow <= MOST_FLOW:
-            raise InvalidConfig(f"expected a whole number of 1 to {MOST_FLOW} as flow, seen {shorten(flow)}")
+            raise InvalidConfig(
+                f"expected a whole number of 1 to {MOST_FLOW} as flow, seen {shorten(flow)}"
+            )
         self._gaps = GapMode(gaps)
         self._flow = flow
         self._id = "" if batch_id is None else ingest_id(batch_id)
@@ -285,7 +299,8 @@ class FastIngest(Conversation[IngestResult]):
         #: The last number that the stream has spoken of: those behind it are under way.
         self._heard = 0
         self._draining = False
-        #: The first fault. In mode ``fail`` the stream ends the batch for it, and no message is sent behind it.
+        #: The first fault. In mode ``fail`` the stream ends the batch for it, and no message is
+        #: sent behind it.
         self._stopped: JsprotoError | None = None
         self._results: deque[IngestResult] = deque()
         self.sent = 0
@@ -303,7 +318,9 @@ class FastIngest(Conversation[IngestResult]):
 
     @property
     def room(self) -> bool:
-        """Whether a message would be sent, or refused at once because the stream has ended the batch."""
+        """Whether a message would be sent, or refused at once because the stream has ended the
+        batch.
+        """
         if self._broken:
             return not self._draining and not self.ended
         if self._draining or not self.port.up:
@@ -325,18 +342,21 @@ class FastIngest(Conversation[IngestResult]):
     # ------------------------------------------------------------------ the user's side
 
     def offered(self, item: object, now: float) -> bool:
-        """Send a `Publish` without a reply, or ``(subject, payload)``, or ``(subject, payload, headers)``.
+        """Send a `Publish` without a reply, or ``(subject, payload)``, or ``(subject, payload,
+        headers)``.
 
         Raises:
             InvalidSubject: the subject can't be published to.
             LocalProtocolError: what is offered is no message, or names a reply.
-            ConversationClosed: it is draining, or the stream has ended it; then the fault that it was ended for is the ``__cause__``.
+            ConversationClosed: it is draining, or the stream has ended it; then the fault that it
+                was ended for is the ``__cause__``.
             JsprotoError: what ended it.
         """
         subject, payload, headers = outgoing(item)
         if self._draining or self.ended or self._broken:
             raise self.too_late(
-                "expected an ingest that takes messages, this one is draining or over", self._stopped
+                "expected an ingest that takes messages, this one is draining or over",
+                self._stopped,
             )
         if not self.room:
             return False
@@ -387,12 +407,16 @@ class FastIngest(Conversation[IngestResult]):
                 self.end(RequestTimeout(f"{text}; {self._known}"))
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """The stream still has the batch, for a while; of a first message nobody knows whether it came."""
+        """The stream still has the batch, for a while; of a first message nobody knows whether it
+        came.
+        """
         if self.ended:
             return
         self.timers.clear()
         if self.state is IngestState.BEGINNING:
-            lost = ConnectionLost(f"link lost at the beginning of fast batch {self._id!r}; {self._known}")
+            lost = ConnectionLost(
+                f"link lost at the beginning of fast batch {self._id!r}; {self._known}"
+            )
             lost.__cause__ = error
             self.end(lost)
             return
@@ -407,7 +431,9 @@ class FastIngest(Conversation[IngestResult]):
             self._commit(now)
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """A message may not be published, or is too large to be sent; or the answers will never come."""
+        """A message may not be published, or is too large to be sent; or the answers will never
+        come.
+        """
         if not self.ended and (subject in {self._last, self.port.subject}):
             self.end(error)
 
@@ -436,7 +462,9 @@ class FastIngest(Conversation[IngestResult]):
         if not self.sent:
             raise InvalidPubAck("expected no answer before the first message", body)
         try:
-            said = ingest_answer(body, RequestContext(what=f"fast batch {self._id}", subject=self._last))
+            said = ingest_answer(
+                body, RequestContext(what=f"fast batch {self._id}", subject=self._last)
+            )
         except JetStreamError as error:
             if error.err_code == _UNKNOWN_BATCH and self._links:
                 text = f"link lost in the middle of fast batch {self._id!r}, which the stream has forgotten since"
@@ -455,7 +483,9 @@ class FastIngest(Conversation[IngestResult]):
                 if self.state is not IngestState.ASKING or pinged is not None:
                     self._move(IngestInput.ANSWERED)
             case FlowGap(last_seq, seq):
-                lost = f"expected the stream to get every message, {last_seq} to {seq - 1} never came"
+                lost = (
+                    f"expected the stream to get every message, {last_seq} to {seq - 1} never came"
+                )
                 self._fault(last_seq, seq - 1, MessagesLost(lost))
             case FlowError(seq, refusal):
                 self._fault(seq, seq, refusal)
@@ -478,12 +508,16 @@ class FastIngest(Conversation[IngestResult]):
         return self._gaps is GapMode.FAIL and self._stopped is not None
 
     def _pinged(self, subject: str) -> int | None:
-        """The number of the ping that is answered on this subject, ``None`` if it is no ping of this batch."""
+        """The number of the ping that is answered on this subject, ``None`` if it is no ping of
+        this batch.
+        """
         found = _PINGED(subject)
         return None if found is None else min(int(found[1]), self.sent)
 
     def _over(self, ack: PubAck, body: bytes) -> None:
-        """The acknowledgement of the whole; or that of a message, by a stream that does not know fast batches."""
+        """The acknowledgement of the whole; or that of a message, by a stream that does not know
+        fast batches.
+        """
         if ack.batch is None:
             raise BatchUnsupported(
                 f"expected a server that knows fast batches (2.14), this one has stored a message by itself: "
@@ -512,14 +546,14 @@ class FastIngest(Conversation[IngestResult]):
         self.acked = max(self.acked, count)
         rest = max(count, self._faulted) + 1
         if rest <= self.sent:
-            behind = (
-                f"expected the stream to take every message, it ended the batch before {rest} to {self.sent}"
-            )
+            behind = f"expected the stream to take every message, it ended the batch before {rest} to {self.sent}"
             self._fault(rest, self.sent, error or MessagesLost(behind))
 
     def _fault(self, first: int, last: int, error: JsprotoError) -> None:
         if not 1 <= first <= last <= self.sent:
-            raise InvalidPubAck(f"expected numbers of 1 to {self.sent} in an answer, seen {first} to {last}")
+            raise InvalidPubAck(
+                f"expected numbers of 1 to {self.sent} in an answer, seen {first} to {last}"
+            )
         self._faulted = max(self._faulted, last)
         self._heard = max(self._heard, last)
         if self._stopped is None:
@@ -543,20 +577,25 @@ class FastIngest(Conversation[IngestResult]):
         """What is known of what was sent."""
         if self.acked >= self.sent:
             return f"all {self.sent} messages were dealt with"
-        return (
-            f"{self.acked} messages were dealt with, of the {self.sent - self.acked} behind it is not known"
-        )
+        return f"{self.acked} messages were dealt with, of the {self.sent - self.acked} behind it is not known"
 
     # ------------------------------------------------------------------ sending
 
     def _say(
-        self, operation: Operation, number: int, subject: str, payload: bytes, headers: Headers | None
+        self,
+        operation: Operation,
+        number: int,
+        subject: str,
+        payload: bytes,
+        headers: Headers | None,
     ) -> None:
         reply = f"{self._stem}.{self._flow}.{self._gaps}.{number}.{operation}.{SUFFIX}"
         self.port.publish(Publish(subject, payload, reply, headers))
 
     def _ping(self, now: float) -> None:
-        """Ask how far the stream is; while an earlier ping waits for its answer, this one waits no longer than that."""
+        """Ask how far the stream is; while an earlier ping waits for its answer, this one waits no
+        longer than that.
+        """
         self._say(Operation.PING, self.sent, self._last, b"", None)
         if self.timers.at(IngestTimer.ANSWER) is None:
             self.timers.set(IngestTimer.ANSWER, now + self._timeout)

@@ -1,24 +1,28 @@
 """What was sent and not answered yet: slots, bytes and deadlines by token.
 
-Theory. A sender may have so many messages (and bytes) under way. Each holds a slot from `sent` until `freed`, whatever
-became of it in between, so one equation carries everything else (invariant 46):
+Theory. A sender may have so many messages (and bytes) under way. Each holds a slot from `sent`
+until `freed`, whatever became of it in between, so one equation carries everything else (invariant
+46):
 
     pending = sent - freed
 
-A message is found again by its token, the whole reply subject of its answer. It leaves ``open`` when it is answered or
-overdue, at most once, because leaving is one ``pop``; what comes for a token that is not open is late and changes
-nothing. Between leaving ``open`` and `freed` the owner may send it again under a fresh token (`again`) without giving up
-its slot.
+A message is found again by its token, the whole reply subject of its answer. It leaves ``open``
+when it is answered or overdue, at most once, because leaving is one ``pop``; what comes for a token
+that is not open is late and changes nothing. Between leaving ``open`` and `freed` the owner may
+send it again under a fresh token (`again`) without giving up its slot.
 
-Time. A message is overdue when its deadline has come and the other side has been silent towards it for ``timeout``. An answer to a
-message that was not sent later is a word towards it: a slow stream works through the messages in their order, so each answer
-brings it nearer to those behind. An answer to a later message is none, so a message whose answer was lost is overdue although the
-stream talks on. How long ago the last word came is kept in a few slots of time (`heard`), not for each message.
+Time. A message is overdue when its deadline has come and the other side has been silent towards it
+for ``timeout``. An answer to a message that was not sent later is a word towards it: a slow stream
+works through the messages in their order, so each answer brings it nearer to those behind. An
+answer to a later message is none, so a message whose answer was lost is overdue although the stream
+talks on. How long ago the last word came is kept in a few slots of time (`heard`), not for each
+message.
 
-All messages get the same time, so they fall due in the order in which they were sent, but nobody wants a timer or
-a heap entry for each. ``due`` is a lower bound for the earliest deadline: answers don't move it, only `overdue` does, and
-it walks a schedule that is built when the last one is used up. A message is so looked at once or never on behalf of
-time, and a steady flow costs one glance per timeout.
+All messages get the same time, so they fall due in the order in which they were sent, but nobody
+wants a timer or a heap entry for each. ``due`` is a lower bound for the earliest deadline: answers
+don't move it, only `overdue` does, and it walks a schedule that is built when the last one is used
+up. A message is so looked at once or never on behalf of time, and a steady flow costs one glance
+per timeout.
 """
 
 from __future__ import annotations
@@ -70,7 +74,8 @@ class InFlight(Snapshottable):
 
     Attributes:
         open: messages that wait for an answer, by token.
-        pending: slots in use; more than ``open`` while answered messages wait for their next attempt.
+        pending: slots in use; more than ``open`` while answered messages wait for their next
+            attempt.
         bytes: bytes of the messages that hold them.
         due: no message is overdue before this moment; ``None`` if no slot is in use.
 
@@ -112,7 +117,8 @@ class InFlight(Snapshottable):
         self.due: float | None = None
         self._schedule: deque[tuple[float, str]] = deque()
         self._timeout = timeout
-        #: Slots of time in which answers came: when each began, when its last answer came, and the earliest message that was answered.
+        #: Slots of time in which answers came: when each began, when its last answer came, and the
+        #: earliest message that was answered.
         self._heard: deque[tuple[float, float, int]] = deque()
 
     def fits(self, size: int = 0) -> bool:
@@ -143,7 +149,9 @@ class InFlight(Snapshottable):
         self._schedule.clear()  # its deadline is older than those behind it: the order is to be found anew
 
     def answered(self, token: str) -> Sent | None:
-        """The message with this token is open no more; ``None`` if it was not (the answer is late). Keeps its slot."""
+        """The message with this token is open no more; ``None`` if it was not (the answer is late).
+        Keeps its slot.
+        """
         return self.open.pop(token, None)
 
     def heard(self, number: int, now: float) -> None:
@@ -158,9 +166,13 @@ class InFlight(Snapshottable):
         heard.append((now, now, number))
 
     def last_word(self, message: Sent) -> float:
-        """When the last answer came to this message or one before it; minus infinity if that is longer ago than ``timeout``."""
+        """When the last answer came to this message or one before it; minus infinity if that is
+        longer ago than ``timeout``.
+        """
         number = message[NUMBER]
-        return next((last for _, last, earliest in reversed(self._heard) if earliest <= number), -inf)
+        return next(
+            (last for _, last, earliest in reversed(self._heard) if earliest <= number), -inf
+        )
 
     def until(self, message: Sent) -> float:
         """When a message is overdue, if no further word comes."""
@@ -174,11 +186,15 @@ class InFlight(Snapshottable):
         schedule = self._schedule
         while self.open:
             if not schedule:
-                schedule.extend(sorted((message[DEADLINE], token) for token, message in self.open.items()))
+                schedule.extend(
+                    sorted((message[DEADLINE], token) for token, message in self.open.items())
+                )
             token = schedule[0][1]
             message = self.open.get(token)
             if message is not None:
-                deadline = self.until(message)  # no message that was sent later is overdue before it
+                deadline = self.until(
+                    message
+                )  # no message that was sent later is overdue before it
                 if deadline > now:
                     self.due = deadline
                     return late
@@ -188,7 +204,9 @@ class InFlight(Snapshottable):
         return late
 
     def lost(self) -> list[Sent]:
-        """No answer can come any more: every open message, in the order of sending. They keep their slots."""
+        """No answer can come any more: every open message, in the order of sending. They keep their
+        slots.
+        """
         lost = list(self.open.values())
         self.open.clear()
         self._schedule.clear()
@@ -196,7 +214,9 @@ class InFlight(Snapshottable):
         return lost
 
     def freed(self, messages: int, size: int) -> None:
-        """So many messages of together so many bytes have come to their end and give up their slots."""
+        """So many messages of together so many bytes have come to their end and give up their
+        slots.
+        """
         self.pending -= messages
         self.bytes -= size
         if not self.pending:

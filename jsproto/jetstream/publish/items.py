@@ -1,4 +1,6 @@
-"""What a window, a batch or an ingest is given to send: the forms that they take, read in one place."""
+"""What a window, a batch or an ingest is given to send: the forms that they take, read in one
+place.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ def outgoing(item: object) -> tuple[str, bytes, Headers | None]:
 
 
 def unpacked(item: object) -> tuple[str, bytes, Headers | None]:
-    """The message that was offered: a `Publish` without a reply, ``(subject, payload)`` or ``(subject, payload, headers)``.
+    """The message that was offered: a `Publish` without a reply, ``(subject, payload)`` or
+    ``(subject, payload, headers)``.
 
     A payload that is text becomes UTF-8.
 
@@ -43,7 +46,9 @@ def unpacked(item: object) -> tuple[str, bytes, Headers | None]:
         parts = cast("tuple[object, ...]", item)
     elif isinstance(item, Publish):
         if item.reply:
-            raise LocalProtocolError("expected a publish without a reply: the acknowledgement needs it")
+            raise LocalProtocolError(
+                "expected a publish without a reply: the acknowledgement needs it"
+            )
         body = item.payload
         return item.subject, body if isinstance(body, bytes) else payload_bytes(body), item.headers
     else:

@@ -1,9 +1,9 @@
 """Publishing with many acknowledgements under way: a sink with results.
 
-Theory. `offered` sends a message at once with a reply subject of its own below the window's inbox, and says False when
-the window is full or the link is down. Answers come to the inbox as whole runs, in any order; the reply subject tells
-whose they are, nothing else does (503 and 429 overtake acks). Every message taken ends exactly once, as an
-`Outcome`:
+Theory. `offered` sends a message at once with a reply subject of its own below the window's inbox,
+and says False when the window is full or the link is down. Answers come to the inbox as whole runs,
+in any order; the reply subject tells whose they are, nothing else does (503 and 429 overtake acks).
+Every message taken ends exactly once, as an `Outcome`:
 
     ACKED          a stream has stored it
     REFUSED        the stream said no, or somebody answered who is no stream
@@ -12,29 +12,34 @@ whose they are, nothing else does (503 and 429 overtake acks). Every message tak
     DISCONNECTED   the link was lost        ├ whether it is stored is unknown
     CLOSED         the window was closed    ┘
     FORBIDDEN      the account may not publish there; it is not stored
-    INVALID        it can't be sent: a bad name, or more bytes than the server takes; it is not stored
+    INVALID        it can't be sent: a bad name, or more bytes than the server takes; it is not
+    stored
 
-Only a 503 is repeated (ADR-22): nobody has got the message, so it can't become a duplicate. With ``resend`` a lost link is
-survived too by messages with an id, which the stream stores once: they stay under way and are sent again on the next
-link. And they are sent again on the same link when no word came for a second: a leader that died has taken messages with it, and its
-successor answers at once. That goes at a pace: a few in each second of silence, and twice as many as were answered as soon as there are
-answers again, so a stream that is only slow is never flooded. The reply subject stays the same, so whichever answer comes counts. What
-ends a message after that is certain only if it is the acknowledgement. All attempts of a message share its one ack timeout.
+Only a 503 is repeated (ADR-22): nobody has got the message, so it can't become a duplicate. With
+``resend`` a lost link is survived too by messages with an id, which the stream stores once: they
+stay under way and are sent again on the next link. And they are sent again on the same link when no
+word came for a second: a leader that died has taken messages with it, and its successor answers at
+once. That goes at a pace: a few in each second of silence, and twice as many as were answered as
+soon as there are answers again, so a stream that is only slow is never flooded. The reply subject
+stays the same, so whichever answer comes counts. What ends a message after that is certain only if
+it is the acknowledgement. All attempts of a message share its one ack timeout.
 
-The ack timeout means silence. It runs from the sending of a message and begins anew with each answer to a message that was sent
-before it: a stream that is slow, and answers one after the other, is not silent. What comes after the end of a message is late: counted, and nothing else.
+The ack timeout means silence. It runs from the sending of a message and begins anew with each
+answer to a message that was sent before it: a stream that is slow, and answers one after the other,
+is not silent. What comes after the end of a message is late: counted, and nothing else.
 
-A full window lets its user wait. With ``stall_wait`` it does so only for a time, counted from the first offer that it
-refused, as long as there is no room (so whatever it is that keeps it full, a server or a link); then it wakes whoever
-waits, and the next offer raises `WindowFull` unless it is taken. Then the time begins anew. Nothing else changes:
-what is under way stays so.
+A full window lets its user wait. With ``stall_wait`` it does so only for a time, counted from the
+first offer that it refused, as long as there is no room (so whatever it is that keeps it full, a
+server or a link); then it wakes whoever waits, and the next offer raises `WindowFull` unless it is
+taken. Then the time begins anew. Nothing else changes: what is under way stays so.
 
-The usual acknowledgement is known by its shape, and its numbers are read when somebody asks for them; everything else is
-read at once. Numbers are summed over a run.
+The usual acknowledgement is known by its shape, and its numbers are read when somebody asks for
+them; everything else is read at once. Numbers are summed over a run.
 
-Results. Message n, counted from 1 in the order in which they were taken, gives the `PublishResult` with ``number`` n.
-With ``results=False`` only those that are not `ACKED` are handed out, for a user who needs no sequences. At most
-``max_results`` are kept for whoever doesn't take them; then the oldest is dropped, counted, and a notice given once.
+Results. Message n, counted from 1 in the order in which they were taken, gives the `PublishResult`
+with ``number`` n. With ``results=False`` only those that are not `ACKED` are handed out, for a user
+who needs no sequences. At most ``max_results`` are kept for whoever doesn't take them; then the
+oldest is dropped, counted, and a notice given once.
 """
 
 from __future__ import annotations
@@ -49,7 +54,15 @@ from typing import ClassVar, Final, TypeAlias, cast, final
 
 from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.numbers import check_number, seconds, seconds_or_none
-from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum, Snapshot, error_read, error_written
+from jsproto.core.state import (
+    PART,
+    PLAIN,
+    Codecs,
+    IdentityEnum,
+    Snapshot,
+    error_read,
+    error_written,
+)
 from jsproto.errors import (
     ConnectionClosed,
     ConnectionLost,
@@ -86,13 +99,15 @@ from jsproto.wire.subjects import publish_subject
 #: What a window takes: a `Publish` without a reply, or the same as a plain tuple, which is cheaper.
 PublishItem: TypeAlias = Publish | tuple[str, bytes] | tuple[str, bytes, Headers | None]
 
-#: The acknowledgement of a message that is no duplicate, as all servers write it; what matches is one to `pub_ack` too.
+#: The acknowledgement of a message that is no duplicate, as all servers write it; what matches is
+#: one to `pub_ack` too.
 _USUAL: Final = re.compile(
     rb'\{"stream":"[!#-\[\]-~]+", ?"seq": ?(?:0|[1-9][0-9]{0,18})(?:, ?"domain":"[!#-\[\]-~]+")?\}'
 ).fullmatch
 
 
-#: Seconds of silence behind which a message with an id is sent again, at most, and how many are in each such time.
+#: Seconds of silence behind which a message with an id is sent again, at most, and how many are in
+#: each such time.
 RESEND_WAIT: Final = 1.0
 RESEND_BURST: Final = 16
 
@@ -117,7 +132,8 @@ class WindowNotice(Enum):
     RESULTS_DROPPED = "RESULTS_DROPPED"
 
 
-#: ``(number, outcome, subject, body of the answer, error as plain data)`` of a result that was not taken.
+#: ``(number, outcome, subject, body of the answer, error as plain data)`` of a result that was not
+#: taken.
 Result: TypeAlias = tuple[int, Outcome, str, bytes, object]
 
 
@@ -174,21 +190,23 @@ class PublishResult:
 class PublishWindow(Conversation[PublishResult]):
     """Publishes to streams with up to ``max_pending`` acknowledgements under way.
 
-    `StopMode.DRAIN` and `StopMode.STOP` refuse further messages and end the window well once every message has ended.
+    `StopMode.DRAIN` and `StopMode.STOP` refuse further messages and end the window well once every
+    message has ended.
 
     Args:
         max_pending: messages under way.
         max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-        ack_timeout: seconds of silence after which a message ends: counted from its sending, and anew from each answer to a message
-            that was sent before it.
+        ack_timeout: seconds of silence after which a message ends: counted from its sending, and
+            anew from each answer to a message that was sent before it.
         retries: how often a message that met no responders is sent again.
         retry_wait: seconds before each of these.
         results: whether acknowledgements are handed out too, not only failures.
         max_results: how many results are kept for whoever doesn't take them.
-        resend: send messages with an id (``Nats-Msg-Id``) again: after a lost link, and when no answer comes for a second, or a
-            quarter of ``ack_timeout`` if that is less. The stream has to remember ids for as long as a message is under way.
-        stall_wait: seconds that an offer waits for room before `WindowFull` is raised; 0: not at all, ``None``: as long as it
-            takes.
+        resend: send messages with an id (``Nats-Msg-Id``) again: after a lost link, and when no
+            answer comes for a second, or a quarter of ``ack_timeout`` if that is less. The stream
+            has to remember ids for as long as a message is under way.
+        stall_wait: seconds that an offer waits for room before `WindowFull` is raised; 0: not at
+            all, ``None``: as long as it takes.
 
     Attributes:
         taken: how many messages were taken, which is the number of the last one.
@@ -282,12 +300,14 @@ class PublishWindow(Conversation[PublishResult]):
         self._look_at: float | None = None
         #: Tokens of messages that are to be sent again, in this order.
         self._quiet: deque[str] = deque()
-        #: Numbers of messages that were sent more than once, and may be stored: whether because a link was lost.
+        #: Numbers of messages that were sent more than once, and may be stored: whether because a
+        #: link was lost.
         self._doubtful: dict[int, bool] = {}
         self._draining = False
         self._wanted = 0
         self._stall_wait = seconds_or_none("stall_wait", stall_wait, above=False, finite=True)
-        #: When the first offer was refused since which there was no room, and whether that is too long ago.
+        #: When the first offer was refused since which there was no room, and whether that is too
+        #: long ago.
         self._full_since: float | None = None
         self._stalled = False
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
@@ -323,12 +343,15 @@ class PublishWindow(Conversation[PublishResult]):
 
     @property
     def room(self) -> bool:
-        """Whether the message that was refused last would be taken now, or a small one if none was; or has waited too long."""
+        """Whether the message that was refused last would be taken now, or a small one if none was;
+        or has waited too long.
+        """
         return not self._draining and not self.ended and (self._stalled or self._fits)
 
     @property
     def deadline(self) -> float | None:
-        """The oldest ack timeout, the next attempt, the next look for messages to send again, or the end of the wait for room, whichever comes first.
+        """The oldest ack timeout, the next attempt, the next look for messages to send again, or
+        the end of the wait for room, whichever comes first.
 
         An ack timeout may be shown early.
         """
@@ -346,19 +369,23 @@ class PublishWindow(Conversation[PublishResult]):
     # ------------------------------------------------------------------ the user's side
 
     def offered(self, item: object, now: float) -> bool:
-        """Publish a `Publish` without a reply, or ``(subject, payload)``, or ``(subject, payload, headers)``.
+        """Publish a `Publish` without a reply, or ``(subject, payload)``, or ``(subject, payload,
+        headers)``.
 
         Raises:
             ConversationClosed: the window is draining or has ended well.
             InvalidSubject: the subject can't be published to.
             LocalProtocolError: what is offered is no message, or names a reply.
-            InvalidConfig: a window that sends again is offered a message whose id is spelt so that the server does not see it.
+            InvalidConfig: a window that sends again is offered a message whose id is spelt so that
+                the server does not see it.
             WindowFull: there was no room for ``stall_wait``.
             JsprotoError: what ended the window.
         """
         subject, payload, headers = unpacked(item)
         if self._draining or self.ended:
-            raise self.too_late("expected a window that takes messages, this one is draining or has ended")
+            raise self.too_late(
+                "expected a window that takes messages, this one is draining or has ended"
+            )
         publish_subject(subject)
         if self._resend and headers is not None:
             message_id(headers)
@@ -423,7 +450,8 @@ class PublishWindow(Conversation[PublishResult]):
                 newest, last = body, message
         if last is not None and newest:
             self._newest = newest, last[TO]
-            # Answers come in the order of the messages, or nearly: to look at each for the earliest would cost more than it tells.
+            # Answers come in the order of the messages, or nearly: to look at each for the earliest
+            # would cost more than it tells.
             flight.heard(min(last[NUMBER], (first or last)[NUMBER]), now)
             if self._quiet:
                 self._send_again(2 * len(run))
@@ -436,7 +464,9 @@ class PublishWindow(Conversation[PublishResult]):
         """Time is up for some messages, or it is time for their next attempt."""
         for message in self._flight.overdue(now):
             text = f"expected an acknowledgement on {message[TO]!r} within {self._timeout} s of the last one before it, none came"
-            self._ended(message, Outcome.TIMED_OUT, error=RequestTimeout(f"{text}; unknown if stored"))
+            self._ended(
+                message, Outcome.TIMED_OUT, error=RequestTimeout(f"{text}; unknown if stored")
+            )
         parked = self._parked
         while parked and parked[0][0] <= now:
             message = parked.popleft()[1]
@@ -445,14 +475,18 @@ class PublishWindow(Conversation[PublishResult]):
                 continue
             number, deadline, attempt, size, subject, payload, headers = message
             token = self.port.ask(subject, payload, headers)
-            self._flight.again(token, (number, deadline, attempt + 1, size, subject, payload, headers))
+            self._flight.again(
+                token, (number, deadline, attempt + 1, size, subject, payload, headers)
+            )
         if self._look_at is not None and self._look_at <= now:
             self._look(now)
         self._settle()
         self._stalled = self._too_long(now)
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """No open message will be answered any more: each ends now, and its slot is free, or it waits for the next link."""
+        """No open message will be answered any more: each ends now, and its slot is free, or it
+        waits for the next link.
+        """
         adrift = self._resendable() if self._resend else ()
         self._look_at = None
         self._quiet.clear()
@@ -480,7 +514,8 @@ class PublishWindow(Conversation[PublishResult]):
         flight = self._flight
         tokens = [token for token, message in flight.open.items() if message[TO] == subject]
         if isinstance(error, LocalProtocolError):
-            # Not the server said so: the newest could not be sent at all, the others are on their way.
+            # Not the server said so: the newest could not be sent at all, the others are on their
+            # way.
             for message in map(flight.answered, tokens[-1:]):
                 self._ended(cast("Sent", message), Outcome.INVALID, error=error)
         else:
@@ -510,17 +545,23 @@ class PublishWindow(Conversation[PublishResult]):
         flight, since = self._flight, now - self._resend_wait
         under_way = {message[NUMBER] for message in flight.open.values()}
         under_way.update(message[NUMBER] for _, message in self._parked)
-        self._doubtful = {number: lost for number, lost in self._doubtful.items() if number in under_way}
+        self._doubtful = {
+            number: lost for number, lost in self._doubtful.items() if number in under_way
+        }
         waiting = set(self._quiet)
         for token, message in flight.open.items():
-            silent = message[DEADLINE] - self._timeout <= since and flight.last_word(message) <= since
+            silent = (
+                message[DEADLINE] - self._timeout <= since and flight.last_word(message) <= since
+            )
             if silent and token not in waiting and message_id(message[HEADERS]) is not None:
                 self._quiet.append(token)
         self._send_again(RESEND_BURST)
         self._look_at = now + self._resend_wait
 
     def _send_again(self, most: int) -> None:
-        """Send so many of the messages again that wait for it, under the reply subjects which they have."""
+        """Send so many of the messages again that wait for it, under the reply subjects which they
+        have.
+        """
         quiet = self._quiet
         while quiet and most:
             token = quiet.popleft()
@@ -539,7 +580,9 @@ class PublishWindow(Conversation[PublishResult]):
         return self.port.up and self._flight.fits(self._wanted)
 
     def _refuse(self, size: int, now: float) -> None:
-        """There is no room for so many bytes: whoever offers them waits, or has done so for too long."""
+        """There is no room for so many bytes: whoever offers them waits, or has done so for too
+        long.
+        """
         self._wanted = size
         if self._full_since is None:
             self._full_since = now
@@ -571,7 +614,9 @@ class PublishWindow(Conversation[PublishResult]):
             return False
         if status is not None and not body:
             again = now + self._retry_wait
-            left = message[ATTEMPT] < self._retries or (self._retries and message[NUMBER] in self._doubtful)
+            left = message[ATTEMPT] < self._retries or (
+                self._retries and message[NUMBER] in self._doubtful
+            )
             if left and again < self._flight.until(message):
                 self._parked.append((again, message))
             else:
@@ -588,7 +633,9 @@ class PublishWindow(Conversation[PublishResult]):
         return True
 
     def _give_up(self, outcome: Outcome, error: JsprotoError) -> None:
-        """Nothing will be answered or sent any more. What waits for its next attempt is known to be stored nowhere."""
+        """Nothing will be answered or sent any more. What waits for its next attempt is known to be
+        stored nowhere.
+        """
         for message in self._flight.lost():
             self._ended(message, outcome, error=error)
         for _, message in self._parked:
@@ -596,14 +643,20 @@ class PublishWindow(Conversation[PublishResult]):
         self._parked.clear()
 
     def _resendable(self) -> list[Sent]:
-        """What is under way and can be sent again on another link, in the order in which it was taken."""
+        """What is under way and can be sent again on another link, in the order in which it was
+        taken.
+        """
         flight = self._flight
-        named = [token for token, (*_, headers) in flight.open.items() if message_id(headers) is not None]
+        named = [
+            token for token, (*_, headers) in flight.open.items() if message_id(headers) is not None
+        ]
         lost = [cast("Sent", flight.answered(token)) for token in named]
         nowhere = [message for _, message in self._parked]
         self._parked.clear()
         numbers = {message[NUMBER] for message in nowhere} & self._doubtful.keys()
-        self._doubtful = dict.fromkeys(sorted(numbers.union(message[NUMBER] for message in lost)), True)
+        self._doubtful = dict.fromkeys(
+            sorted(numbers.union(message[NUMBER] for message in lost)), True
+        )
         return sorted([*lost, *nowhere], key=itemgetter(NUMBER))
 
     def _ended(
@@ -611,7 +664,9 @@ class PublishWindow(Conversation[PublishResult]):
     ) -> None:
         if outcome in _SECOND_TRY and message[NUMBER] in self._doubtful:
             why = shorten(body) if error is None else str(error)
-            text = f"before the acknowledgement came, and sent again in vain: {why}; unknown if stored"
+            text = (
+                f"before the acknowledgement came, and sent again in vain: {why}; unknown if stored"
+            )
             body = b""
             if self._doubtful[message[NUMBER]]:
                 outcome, error = Outcome.DISCONNECTED, ConnectionLost(f"link lost {text}")
@@ -620,10 +675,14 @@ class PublishWindow(Conversation[PublishResult]):
         self.counts[outcome] += 1
         self._flight.freed(1, message[SIZE])
         if self._keep or outcome is not _ACKED:
-            self._results.append((message[NUMBER], outcome, message[TO], body, error_written(error)))
+            self._results.append(
+                (message[NUMBER], outcome, message[TO], body, error_written(error))
+            )
 
     def _settle(self) -> None:
-        """Messages may have ended: nobody waits for room where some is, and a drain ends with the last of them."""
+        """Messages may have ended: nobody waits for room where some is, and a drain ends with the
+        last of them.
+        """
         self._bound()
         if self._full_since is not None and (self._draining or self._fits):
             self._relieved()
@@ -671,7 +730,5 @@ _ADRIFT: Final = " "
 
 def _nobody(message: Sent) -> NoResponders:
     subject = message[TO]
-    text = (
-        f"expected a stream that listens on {subject!r}, there is none (503, attempt {message[ATTEMPT] + 1})"
-    )
+    text = f"expected a stream that listens on {subject!r}, there is none (503, attempt {message[ATTEMPT] + 1})"
     return NoResponders(text, subject)

@@ -1,1 +1,3 @@
-"""Pull consumers: pull requests, the open pulls, and the feeds that stand on them: fetch and consume."""
+"""Pull consumers: pull requests, the open pulls, and the feeds that stand on them: fetch and
+consume.
+"""

@@ -1,20 +1,22 @@
 """One message at a time, and the ack of each asks for the next (``+NXT``).
 
-Theory. A worker that takes long over a message wants none in store: what waits here ages, and others could have it. So this
-is a consume of one message that asks only when the user wants something: when it is opened, when `take` finds nothing,
-and when a message is *put* back as done. Then its ack and the next pull are one frame: ``+NXT`` with the body of a pull
-request, published on the message's reply subject, with the pull's token as its own. It is a pull like any other: it is in
-the ledger, its statuses come on the token, and when it is lost it is asked for again, by a plain pull.
+Theory. A worker that takes long over a message wants none in store: what waits here ages, and
+others could have it. So this is a consume of one message that asks only when the user wants
+something: when it is opened, when `take` finds nothing, and when a message is *put* back as done.
+Then its ack and the next pull are one frame: ``+NXT`` with the body of a pull request, published on
+the message's reply subject, with the pull's token as its own. It is a pull like any other: it is in
+the ledger, its statuses come on the token, and when it is lost it is asked for again, by a plain
+pull.
 
     message = take(work)        # NEED_DATA until it has come
     put(work, message)          # acknowledged, and the next one is asked for
 
-A message can still be settled in any other way; then the next `take` asks by itself. Without a link `put` answers
-``False``, and the message is put again when there is one. Behind the end of the feed a message that is put is acked
-by itself, so that a worker need not know which one is the last.
+A message can still be settled in any other way; then the next `take` asks by itself. Without a link
+`put` answers ``False``, and the message is put again when there is one. Behind the end of the feed
+a message that is put is acked by itself, so that a worker need not know which one is the last.
 
-If the server refuses an ack that asks, it has seen neither the ack nor the request: the feed ends as one whose pull
-is refused, and the message is open again.
+If the server refuses an ack that asks, it has seen neither the ack nor the request: the feed ends
+as one whose pull is refused, and the message is open again.
 """
 
 from __future__ import annotations
@@ -22,7 +24,13 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from jsproto.core.state import PLAIN, Codecs
-from jsproto.errors import ConversationClosed, InvalidConfig, JsprotoError, LocalProtocolError, shorten
+from jsproto.errors import (
+    ConversationClosed,
+    InvalidConfig,
+    JsprotoError,
+    LocalProtocolError,
+    shorten,
+)
 from jsproto.jetstream.delivery.ack import ACK, AckFact
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.base import M, Make
@@ -57,7 +65,9 @@ class AckNext(Consume[M]):
 
     STATE: ClassVar[Codecs] = {**Consume.STATE, "_asked_by": PLAIN, "wanted": PLAIN}
 
-    def __init__(self, subject: str, options: ConsumeOptions = _ONE, message: Make[M] | None = None) -> None:
+    def __init__(
+        self, subject: str, options: ConsumeOptions = _ONE, message: Make[M] | None = None
+    ) -> None:
         if options.max_messages != 1:
             raise InvalidConfig(
                 f"expected max_messages=1 for one message at a time, seen {options.max_messages}"
@@ -81,11 +91,13 @@ class AckNext(Consume[M]):
         return super().take_all(now)
 
     def offered(self, item: object, now: float) -> bool:
-        """A message of this feed is done: acknowledge it and ask for the next. ``False`` while there is no link.
+        """A message of this feed is done: acknowledge it and ask for the next. ``False`` while
+        there is no link.
 
         Raises:
             LocalProtocolError: it is no message of this feed.
-            ConversationClosed: the feed has ended and there is no link, so the message is to be acknowledged by itself.
+            ConversationClosed: the feed has ended and there is no link, so the message is to be
+                acknowledged by itself.
             AlreadySettled: it is settled already, and the feed is strict.
         """
         if not isinstance(item, JsMessage) or item.feed is not self:

@@ -1,13 +1,15 @@
 """What `Fetch` and `Consume` share: messages at hand, and giving back what nobody will take.
 
-A frame on the conversation's inbox is a message of the consumer if its reply subject is that of a delivery (``$JS.ACK.``), and a word
-about a pull if it has none. With any other reply subject it is nobody's: it is not handed out, and nothing is ever sent there.
-Whatever came is in exactly one place (invariant 18): at hand, taken, or given back with a nak, so that the server can
-hand it to somebody at once and not only after ``ack_wait``.
+A frame on the conversation's inbox is a message of the consumer if its reply subject is that of a
+delivery (``$JS.ACK.``), and a word about a pull if it has none. With any other reply subject it is
+nobody's: it is not handed out, and nothing is ever sent there. Whatever came is in exactly one
+place (invariant 18): at hand, taken, or given back with a nak, so that the server can hand it to
+somebody at once and not only after ``ack_wait``.
 
-What is taken is in the user's hands. If that matters to the feed (`AckOptions`), its messages are made by way of `_made`, which
-puts them into `InProgressTracker` and `AckFloor`; else by the bare factory, and nothing costs anything. A feed that keeps messages in
-progress outlives its end until they are settled: it is not `finished` before.
+What is taken is in the user's hands. If that matters to the feed (`AckOptions`), its messages are
+made by way of `_made`, which puts them into `InProgressTracker` and `AckFloor`; else by the bare
+factory, and nothing costs anything. A feed that keeps messages in progress outlives its end until
+they are settled: it is not `finished` before.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ _WPI: Final = IN_PROGRESS.payload()
 
 
 def _all_deliveries(run: Sequence[Delivery]) -> bool:
-    """Whether each frame has the reply subject of a delivery; judged for all together, without a step of Python for each."""
+    """Whether each frame has the reply subject of a delivery; judged for all together, without a
+    step of Python for each.
+    """
     if len(run) == 1:
         return run[0][REPLY].startswith(ACK_ROOT)
     # No reply subject holds a line feed: the parser splits lines there.
@@ -73,8 +77,10 @@ class PullFeed(Conversation[M], Generic[M]):
 
     Attributes:
         subject: where pulls are published: the consumer's NEXT subject.
-        message: makes a user's message; an adapter puts its own in before the conversation is opened.
-        strays: frames that were neither messages nor statuses of a pull that is known; they change nothing.
+        message: makes a user's message; an adapter puts its own in before the conversation is
+            opened.
+        strays: frames that were neither messages nor statuses of a pull that is known; they change
+            nothing.
         returned: messages that were given back to the server.
         acking: what is known of acknowledgements, and wished.
         hands: messages in the user's hands, if they are kept in progress.
@@ -110,7 +116,11 @@ class PullFeed(Conversation[M], Generic[M]):
     }
 
     def __init__(
-        self, subject: str, liveness: HeartbeatMonitor, acking: AckOptions, message: Make[M] | None = None
+        self,
+        subject: str,
+        liveness: HeartbeatMonitor,
+        acking: AckOptions,
+        message: Make[M] | None = None,
     ) -> None:
         super().__init__()
         self.subject = subject
@@ -163,7 +173,9 @@ class PullFeed(Conversation[M], Generic[M]):
         self._barred = False
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """The server, or our own encoder, does not let something through. If it is an ack of this consumer, the user is told once."""
+        """The server, or our own encoder, does not let something through. If it is an ack of this
+        consumer, the user is told once.
+        """
         if not self._barred and is_ack_for(subject, *names_of(self.subject)):
             self._barred = True
             self.port.notify(PullNotice.ACK_REFUSED, error)
@@ -208,7 +220,9 @@ class PullFeed(Conversation[M], Generic[M]):
     # ------------------------------------------------------------------ messages in hand
 
     def _configure_messages(self) -> None:
-        """Let the factory make messages as the consumer's ack policy and the user's wishes have them; called once it is known."""
+        """Let the factory make messages as the consumer's ack policy and the user's wishes have
+        them; called once it is known.
+        """
         make = self.message
         state = self.acking.state
         if self._make is not None or (state is OPEN and not self.acking.keeps):
@@ -233,14 +247,20 @@ class PullFeed(Conversation[M], Generic[M]):
         return message
 
     def _beat(self, now: float) -> None:
-        """Say that ripe messages are being worked on; or that messages age at hand, if that is not wished."""
+        """Say that ripe messages are being worked on; or that messages age at hand, if that is not
+        wished.
+        """
         hands = self.hands
         while hands.due is not None and now >= hands.due and self.port.up:
             aged = hands.ageing
             held, ripe = hands.beat(now, self.backlog.count)
             if self.acking.keeps:
-                replies = [each.reply for each in held if AckFact.PROGRESSED in TRANSITIONS[each.said]]
-                replies += [frame[REPLY] for frame in islice(self.backlog.frames() if ripe else (), ripe)]
+                replies = [
+                    each.reply for each in held if AckFact.PROGRESSED in TRANSITIONS[each.said]
+                ]
+                replies += [
+                    frame[REPLY] for frame in islice(self.backlog.frames() if ripe else (), ripe)
+                ]
                 for reply in replies:
                     self.port.publish(Publish(reply, _WPI))
                 self.prolonged += len(replies)
@@ -248,28 +268,38 @@ class PullFeed(Conversation[M], Generic[M]):
                 self._aged(once=not aged)
 
     def _aged(self, *, once: bool) -> None:
-        """Messages at hand will be delivered again before they can be taken; ``once`` for each spell of it."""
+        """Messages at hand will be delivered again before they can be taken; ``once`` for each
+        spell of it.
+        """
         if once:
             self.port.notify(PullNotice.AGEING, self.hands.ageing)
 
     @property
     def _held(self) -> bool:
-        """Whether there are messages that nobody has settled; it matters where they are kept in progress."""
+        """Whether there are messages that nobody has settled; it matters where they are kept in
+        progress.
+        """
         return bool(self.backlog.count or not self.hands.empty)
 
     def _let_go(self, error: JsprotoError | None) -> None:
-        """The feed is closed: give back what is in hand, if that is wished; after an error nobody can be told."""
+        """The feed is closed: give back what is in hand, if that is wished; after an error nobody
+        can be told.
+        """
         if error is None and self.port.up and self.acking.nak_held:
-            self._give_back([message.frame for message in self.hands.open if message.told(AckFact.SENT)])
+            self._give_back(
+                [message.frame for message in self.hands.open if message.told(AckFact.SENT)]
+            )
         if error is not None:
             self.hands.clear()
 
     # ------------------------------------------------------------------ for subclasses
 
     def _give_back(self, frames: Sequence[Delivery]) -> None:
-        """Nak messages that nobody will take. Without a link there is nobody to tell, and the server knows by itself.
+        """Nak messages that nobody will take. Without a link there is nobody to tell, and the
+        server knows by itself.
 
-        A consumer that wants no acks listens to no nak either: its messages are lost to this reader, which is told.
+        A consumer that wants no acks listens to no nak either: its messages are lost to this
+        reader, which is told.
         """
         if self.acking.state is MUTE:
             self.port.lost += len(frames)
@@ -293,7 +323,9 @@ class PullFeed(Conversation[M], Generic[M]):
     # ------------------------------------------------------------------ state
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave. Messages that were in the user's hands are new objects, in ``hands`` and ``floor``."""
+        """Put back what `snapshot` gave. Messages that were in the user's hands are new objects, in
+        ``hands`` and ``floor``.
+        """
         super().restore(data)
         held = {message.reply: message for message in self.hands.open}
         self.floor.adopt(held)

@@ -1,32 +1,36 @@
 """Consume: an endless feed over pulls, which asks for more as the user takes (ADR-37 "Consume").
 
-Theory. One inbox, at most so many messages (or bytes) asked for and buffered together, and a new pull for the difference
-whenever the level has fallen to the threshold. The parts do the arithmetic: `PullCredit` the level, `PendingPulls` who owes what,
-`HeartbeatMonitor` the silence, `Backoff` the delays, `GapDetector` gaps. What is left to this class is when to pull and when
-to end.
+Theory. One inbox, at most so many messages (or bytes) asked for and buffered together, and a new
+pull for the difference whenever the level has fallen to the threshold. The parts do the arithmetic:
+`PullCredit` the level, `PendingPulls` who owes what, `HeartbeatMonitor` the silence, `Backoff` the
+delays, `GapDetector` gaps. What is left to this class is when to pull and when to end.
 
-*Data by sid, statuses by token, everything by generation.* A message of the present inbox counts for the open pulls; one of
-an inbox that was given up is the user's all the same, but counts for nobody. A status acts on the pull that it names.
+*Data by sid, statuses by token, everything by generation.* A message of the present inbox counts
+for the open pulls; one of an inbox that was given up is the user's all the same, but counts for
+nobody. A status acts on the pull that it names.
 
-Nothing ends a consume but the user, a deleted consumer (unless `OnDeleted.RETRY`), and what asking again can't mend: a bad
-request, a push consumer, a missing permission. Everything else makes all that is open void and pulls anew:
+Nothing ends a consume but the user, a deleted consumer (unless `OnDeleted.RETRY`), and what asking
+again can't mend: a bad request, a push consumer, a missing permission. Everything else makes all
+that is open void and pulls anew:
 
     lost link               at link up at once, on the fresh inbox that the connection has made
     missed heartbeats       at once, on a fresh inbox, once each period
     a pull is overdue       at once, on a fresh inbox
     leader or server gone   after a short delay, on a fresh inbox
-    refused, nobody there   after a growing delay; a limit that the server names is kept from then on
+    refused, nobody there   after a growing delay; a limit that the server names is kept from then
+    on
 
-Messages in hand. Where ``ack_wait`` is known, the messages at hand are watched: when some have waited for two thirds of it,
-more was asked for than the user can take in time, and the server would deliver them again, and again. Then a notice
-says so and the bound in messages is halved (one in bytes is not: it must hold a whole message). With automatic in-progress
-nothing of that is needed, and a consume is not finished before what it handed out is settled.
+Messages in hand. Where ``ack_wait`` is known, the messages at hand are watched: when some have
+waited for two thirds of it, more was asked for than the user can take in time, and the server would
+deliver them again, and again. Then a notice says so and the bound in messages is halved (one in
+bytes is not: it must hold a whole message). With automatic in-progress nothing of that is needed,
+and a consume is not finished before what it handed out is settled.
 
 ``stop_after`` bounds all requests together: what is owed and what has come never exceed it.
 
-States. `told(STOP)` asks for nothing new and ends when what is open has ended; `told(DRAIN)` gives up the interest and ends
-behind a fence; messages at hand are handed out in both. `closed` ends at once: what is at hand, and what still comes before
-the fence, is given back.
+States. `told(STOP)` asks for nothing new and ends when what is open has ended; `told(DRAIN)` gives
+up the interest and ends behind a fence; messages at hand are handed out in both. `closed` ends at
+once: what is at hand, and what still comes before the fence, is given back.
 """
 
 from __future__ import annotations
@@ -109,7 +113,10 @@ class ConsumeInput(IdentityEnum):
 
 
 TRANSITIONS: Final[Mapping[ConsumeState, Mapping[ConsumeInput, ConsumeState]]] = {
-    ConsumeState.NEW: {ConsumeInput.OPENED: ConsumeState.PULLING, ConsumeInput.ENDED: ConsumeState.OVER},
+    ConsumeState.NEW: {
+        ConsumeInput.OPENED: ConsumeState.PULLING,
+        ConsumeInput.ENDED: ConsumeState.OVER,
+    },
     ConsumeState.PULLING: {
         ConsumeInput.STOPPED: ConsumeState.STOPPING,
         ConsumeInput.DRAINED: ConsumeState.DRAINING,
@@ -199,7 +206,10 @@ class Consume(PullFeed[M]):
     ) -> None:
         options = options or ConsumeOptions()
         super().__init__(
-            subject, HeartbeatMonitor(options.heartbeat, options.heartbeat_factor), options.acking, message
+            subject,
+            HeartbeatMonitor(options.heartbeat, options.heartbeat_factor),
+            options.acking,
+            message,
         )
         self.options = options
         self.state = ConsumeState.NEW
@@ -208,7 +218,8 @@ class Consume(PullFeed[M]):
         self.got = 0
         self.pin = ""
         self._budget = PullCredit(*options.credits())
-        # For the hot path: the credit that makes us ask, and whether a message counts for one in it.
+        # For the hot path: the credit that makes us ask, and whether a message counts for one in
+        # it.
         self._source = self._budget.lead
         self._by_messages = self._budget.size is None
         self._pace = Backoff(options.retry_wait, options.retry_wait_max)
@@ -216,7 +227,8 @@ class Consume(PullFeed[M]):
         self._timers = Timers(ConsumeTimer)
         self._template = options.template
         self._expires = options.expires
-        # Nobody was there the last time we asked, and it was said; and it was said that there is no such consumer.
+        # Nobody was there the last time we asked, and it was said; and it was said that there is no
+        # such consumer.
         self._missing = False
         self._absent = False
         # The question whether the consumer is there, 0 if none is open.
@@ -290,8 +302,13 @@ class Consume(PullFeed[M]):
         self._beat(now)
 
     def replied(self, token: int, frame: Delivery, now: float) -> None:
-        """Whether the consumer is there. If it is not, that ends it, unless the user waits for one; he is told once."""
-        if token != self._question or self.state not in {ConsumeState.PULLING, ConsumeState.STOPPING}:
+        """Whether the consumer is there. If it is not, that ends it, unless the user waits for one;
+        he is told once.
+        """
+        if token != self._question or self.state not in {
+            ConsumeState.PULLING,
+            ConsumeState.STOPPING,
+        }:
             return
         self._question = 0
         error = absence(frame[PAYLOAD], self.subject, self.options.inactive_threshold)
@@ -320,7 +337,8 @@ class Consume(PullFeed[M]):
         if alarm is not None:
             self._silence(alarm)
         if self.ledger.overdue(now):
-            # Its messages may be on their way, or it is itself: they would be taken for those of the pulls that go on.
+            # Its messages may be on their way, or it is itself: they would be taken for those of
+            # the pulls that go on.
             heard = self.liveness.since
             self._reset(EndReason.DEADLINE)
             self._refill(now)
@@ -360,7 +378,8 @@ class Consume(PullFeed[M]):
                 self._finish(EndReason.CLOSED, left=self.state is not ConsumeState.NEW)
             else:
                 self._finish(
-                    EndReason.DISCONNECTED if isinstance(error, LinkError) else EndReason.CLOSED, error
+                    EndReason.DISCONNECTED if isinstance(error, LinkError) else EndReason.CLOSED,
+                    error,
                 )
         if error is None:
             self._abandon()
@@ -385,7 +404,9 @@ class Consume(PullFeed[M]):
 
     @property
     def finished(self) -> bool:
-        """Nothing can come any more, and nothing is kept in progress; messages at hand can still be taken."""
+        """Nothing can come any more, and nothing is kept in progress; messages at hand can still be
+        taken.
+        """
         return self.state is ConsumeState.OVER and not (self.acking.keeps and self._held)
 
     def pulls(self, now: float) -> tuple[OpenPull, ...]:
@@ -416,11 +437,17 @@ class Consume(PullFeed[M]):
         request = self._budget.request()
         if request is None or self.options.stop_after is None:
             return request
-        batch = self.options.stop_after - self.got - sum(pull.owed for pull in self.ledger.open.values())
+        batch = (
+            self.options.stop_after
+            - self.got
+            - sum(pull.owed for pull in self.ledger.open.values())
+        )
         return (min(batch, request[0]), request[1]) if batch > 0 else None
 
     def _ask(self, subject: str, verb: bytes, batch: int, size: int, now: float) -> None:
-        """A pull goes out; for one that is an ack too, ``verb`` and ``subject`` are those of the ack."""
+        """A pull goes out; for one that is an ack too, ``verb`` and ``subject`` are those of the
+        ack.
+        """
         token = self.port.ask(subject, verb + self._template.body(batch, size, self.pin))
         self._budget.ask(batch, size)
         least, most = _MARGINS
@@ -544,9 +571,15 @@ class Consume(PullFeed[M]):
             self._moved(row, status, now)
         elif row.error is BadRequest and self.pin and not self.options.pinned:
             self._unpin(row, status, now)
-        elif verdict is StatusAction.FATAL or (verdict is StatusAction.DELETED and self._ends_when_deleted):
+        elif verdict is StatusAction.FATAL or (
+            verdict is StatusAction.DELETED and self._ends_when_deleted
+        ):
             error = self._error_of(row, status)
-            kind = PullNotice.CONSUMER_DELETED if verdict is StatusAction.DELETED else PullNotice.REFUSED
+            kind = (
+                PullNotice.CONSUMER_DELETED
+                if verdict is StatusAction.DELETED
+                else PullNotice.REFUSED
+            )
             self.port.notify(kind, error)
             self._finish(row.end, error, left=True)
         else:
@@ -563,7 +596,9 @@ class Consume(PullFeed[M]):
             self._gap(self._guard.heartbeat(last))
 
     def _unpin(self, row: StatusRow, status: tuple[int, str], now: float) -> None:
-        """The server takes no pin id, so ours was a header of some publisher's. No other is believed, and nobody hears it again."""
+        """The server takes no pin id, so ours was a header of some publisher's. No other is
+        believed, and nobody hears it again.
+        """
         self.pin = ""
         self._trusts = False
         self.port.notify(PullNotice.PIN_LOST, self._error_of(row, status))
@@ -577,7 +612,9 @@ class Consume(PullFeed[M]):
         self._reset(EndReason.RESET)
         self._failed(now)
 
-    def _ended(self, pull: Pull, row: StatusRow, block: bytes, status: tuple[int, str], now: float) -> None:
+    def _ended(
+        self, pull: Pull, row: StatusRow, block: bytes, status: tuple[int, str], now: float
+    ) -> None:
         """One pull is over, the consume goes on."""
         settled = self.ledger.settle(pull, cast("EndReason", row.end), row.rest, pending_of(block))
         self._settle(settled.messages, settled.size)
@@ -628,7 +665,9 @@ class Consume(PullFeed[M]):
     # ------------------------------------------------------------------ silence and ends
 
     def _aged(self, *, once: bool) -> None:
-        """More was asked for than can be taken in time: from now on half, unless what is at hand was asked for before."""
+        """More was asked for than can be taken in time: from now on half, unless what is at hand
+        was asked for before.
+        """
         super()._aged(once=once)
         messages = self._budget.messages
         if messages is not None and self.backlog.count <= messages.limit:
@@ -658,7 +697,9 @@ class Consume(PullFeed[M]):
         if not self.ledger.open:
             self._finish(EndReason.CLOSED, left=True)
 
-    def _finish(self, reason: EndReason, error: JsprotoError | None = None, *, left: bool = False) -> None:
+    def _finish(
+        self, reason: EndReason, error: JsprotoError | None = None, *, left: bool = False
+    ) -> None:
         """End for the user. ``left``: the server does not know yet, so something can still come."""
         self.reason = reason
         self.end(error)

@@ -1,4 +1,6 @@
-"""How to consume: options that can be checked before anything is sent (ADR-37 "Consume Configuration options")."""
+"""How to consume: options that can be checked before anything is sent (ADR-37 "Consume
+Configuration options").
+"""
 
 from __future__ import annotations
 
@@ -74,23 +76,29 @@ class ConsumeOptions:
     """How to consume. Never changed by a consume (B064).
 
     Attributes:
-        max_messages: the most messages asked for and buffered; 500 if neither this nor ``max_bytes`` is given.
-        max_bytes: the most bytes asked for and buffered, as the server counts them; excludes ``max_messages`` (ADR-37).
+        max_messages: the most messages asked for and buffered; 500 if neither this nor
+            ``max_bytes`` is given.
+        max_bytes: the most bytes asked for and buffered, as the server counts them; excludes
+            ``max_messages`` (ADR-37).
         threshold_messages: ask again when so many are left; half of ``max_messages``.
         threshold_bytes: ask again when so many are left; half of ``max_bytes``.
-        within_bytes: advanced: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then belongs to it.
+        within_bytes: advanced: with ``max_messages``, bounds the bytes too; ``threshold_bytes``
+            then belongs to it.
         stop_after: end when so many messages have come; no more are ever asked for.
         expires: seconds until the server ends one pull; from 1.
         idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
         heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
         on_deleted: what to do when the consumer is deleted, or is not there.
         retry_wait: seconds before asking again after a failure; doubles up to ``retry_wait_max``.
-        watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
+        watch_gaps: report holes in the consumer sequence; only of use to the one reader of a
+            consumer.
         group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
         acking: what is known of acknowledgements, and wished.
-        pinned: whether the consumer pins its group to one client, so that the last ``Nats-Pin-Id`` of a message is the server's;
-            ``None`` if it is not known: then the id is believed until the server refuses it.
-        inactive_threshold: the consumer's in seconds, 0 if it is not known or there is none; for the words of an error.
+        pinned: whether the consumer pins its group to one client, so that the last ``Nats-Pin-Id``
+            of a message is the server's; ``None`` if it is not known: then the id is believed until
+            the server refuses it.
+        inactive_threshold: the consumer's in seconds, 0 if it is not known or there is none; for
+            the words of an error.
 
     Raises:
         InvalidConfig: what can't work, before anything is sent.
@@ -138,13 +146,17 @@ class ConsumeOptions:
         )
 
     def within(self, config: ConsumerConfig) -> ConsumeOptions:
-        """These options for a consumer that is known: never more than it could deliver or would allow.
+        """These options for a consumer that is known: never more than it could deliver or would
+        allow.
 
-        Messages are bounded by ``max_ack_pending`` and ``max_batch``, bytes by ``max_bytes``, the expiry by
-        ``max_expires``. What is at hand too long for the ack_wait lowers the bound in messages later, see `Consume`.
+        Messages are bounded by ``max_ack_pending`` and ``max_batch``, bytes by ``max_bytes``, the
+        expiry by ``max_expires``. What is at hand too long for the ack_wait lowers the bound in
+        messages later, see `Consume`.
         """
         limits = [
-            each for each in (config.max_ack_pending, config.max_batch) if each is not None and each > 0
+            each
+            for each in (config.max_ack_pending, config.max_batch)
+            if each is not None and each > 0
         ]
         messages, size, expires = self.max_messages, self.max_bytes, self.expires
         if size is None:
@@ -159,7 +171,9 @@ class ConsumeOptions:
             max_messages=messages,
             max_bytes=size,
             threshold_messages=_at_most(self.threshold_messages, messages),
-            threshold_bytes=_at_most(self.threshold_bytes, size if self.within_bytes is None else None),
+            threshold_bytes=_at_most(
+                self.threshold_bytes, size if self.within_bytes is None else None
+            ),
             expires=expires,
             idle_heartbeat=heartbeat if heartbeat is None else heartbeat_within(heartbeat, expires),
             acking=self.acking.within(config),

@@ -1,21 +1,25 @@
 """Fetch: so many messages, or bytes, by one request, with a definite end (ADR-37 "Fetch", ADR-13).
 
-Theory. A fetch subscribes to an inbox of its own, publishes one pull, hands out what comes, and ends exactly once, by the
-first of: all that was asked for, a status of its pull, missed heartbeats, its own deadline, the loss of the link, a refusal,
-the user. `Fetch.reason` says which, and `Fetch.cause` is the error behind it. Messages that came are never lost to
-an error: `take` raises only if there were none.
+Theory. A fetch subscribes to an inbox of its own, publishes one pull, hands out what comes, and
+ends exactly once, by the first of: all that was asked for, a status of its pull, missed heartbeats,
+its own deadline, the loss of the link, a refusal, the user. `Fetch.reason` says which, and
+`Fetch.cause` is the error behind it. Messages that came are never lost to an error: `take` raises
+only if there were none.
 
-The local deadline lies behind the server's expiry (ADR-37), so that what is sent in the last moment still arrives. A fetch
-that ends before the server has said so leaves with UNSUB and a fence; what still comes in front of the fence is given
-back. After a status or a full batch nothing can come any more.
+The local deadline lies behind the server's expiry (ADR-37), so that what is sent in the last moment
+still arrives. A fetch that ends before the server has said so leaves with UNSUB and a fence; what
+still comes in front of the fence is given back. After a status or a full batch nothing can come any
+more.
 
-A fetch that is open for longer than ``ack_wait`` is sent its own messages again, since nobody has settled them. They are handed out like
-any other delivery, and the user is told once: the second delivery of a sequence that is not below the fetch's first can hardly be news.
+A fetch that is open for longer than ``ack_wait`` is sent its own messages again, since nobody has
+settled them. They are handed out like any other delivery, and the user is told once: the second
+delivery of a sequence that is not below the fetch's first can hardly be news.
 
 Opened without a link it waits for one, as long as its time allows.
 
-The mode `FetchMode.NO_WAIT` is sent without an expiry, else an empty stream would be waited for. At a full ack window
-the server answers nothing at all to it; the local deadline, `AT_ONCE` unless told otherwise, and UNSUB close it then.
+The mode `FetchMode.NO_WAIT` is sent without an expiry, else an empty stream would be waited for. At
+a full ack window the server answers nothing at all to it; the local deadline, `AT_ONCE` unless told
+otherwise, and UNSUB close it then.
 """
 
 from __future__ import annotations
@@ -45,7 +49,15 @@ from jsproto.jetstream.pull.request import (
 from jsproto.jetstream.status import EndReason, StatusAction, judge, pending_of
 from jsproto.wire.frames import REPLY, SUBJECT, Delivery
 
-__all__ = ["TRANSITIONS", "Fetch", "FetchInput", "FetchMode", "FetchOne", "FetchOptions", "FetchState"]
+__all__ = [
+    "TRANSITIONS",
+    "Fetch",
+    "FetchInput",
+    "FetchMode",
+    "FetchOne",
+    "FetchOptions",
+    "FetchState",
+]
 
 
 #: Ends after which the server has nothing more to say, where one answer was all it had.
@@ -109,10 +121,12 @@ class Fetch(PullFeed[M]):
 
     Attributes:
         reason: how it ended, ``None`` before.
-        cause: the error behind the end, ``None`` if it was a good one. Raised by `take` if no message came.
+        cause: the error behind the end, ``None`` if it was a good one. Raised by `take` if no
+            message came.
         got: messages that came.
         size: their bytes, if bytes are bounded.
-        pull: the request; a second one only if `FetchMode.DRAIN_THEN_WAIT` was told that older pulls come first.
+        pull: the request; a second one only if `FetchMode.DRAIN_THEN_WAIT` was told that older
+            pulls come first.
         pin: the newest pin id of a pinned consumer; put it into the next fetch's options.
     """
 
@@ -153,7 +167,10 @@ class Fetch(PullFeed[M]):
 
     def __init__(self, subject: str, options: FetchOptions, message: Make[M] | None = None) -> None:
         super().__init__(
-            subject, liveness_of(options.heartbeat, options.heartbeat_factor), options.acking, message
+            subject,
+            liveness_of(options.heartbeat, options.heartbeat_factor),
+            options.acking,
+            message,
         )
         self.options = options
         self.state = FetchState.NEW
@@ -166,11 +183,13 @@ class Fetch(PullFeed[M]):
         # Whether a pin id of a message may be the server's.
         self._trusts = bool(options.group) and options.pinned is not False
         self._opened = 0.0
-        # The pull waits for its turn behind those of others: it can't be told again that they come first.
+        # The pull waits for its turn behind those of others: it can't be told again that they come
+        # first.
         self._queued = False
         self._until = inf
         self._fence = 0
-        # The reply subject of the first message, and from when on a message may come again for its ack_wait.
+        # The reply subject of the first message, and from when on a message may come again for its
+        # ack_wait.
         self._first = ""
         self._again_from = 0.0
 
@@ -237,7 +256,9 @@ class Fetch(PullFeed[M]):
             self._finish(EndReason.REFUSED, error)
 
     def told(self, wish: StopMode, now: float) -> None:
-        """Drain: leave, and hand out what comes before the fence. Stop: a fetch asks for nothing new anyway."""
+        """Drain: leave, and hand out what comes before the fence. Stop: a fetch asks for nothing
+        new anyway.
+        """
         if wish is StopMode.DRAIN and self.state is FetchState.PULLING:
             self._move(FetchInput.DRAINED)
             self.port.unsubscribe()
@@ -253,7 +274,8 @@ class Fetch(PullFeed[M]):
                 self._finish(EndReason.CLOSED, left=asked)
             else:
                 self._finish(
-                    EndReason.DISCONNECTED if isinstance(error, LinkError) else EndReason.CLOSED, error
+                    EndReason.DISCONNECTED if isinstance(error, LinkError) else EndReason.CLOSED,
+                    error,
                 )
         if error is None:
             self._abandon()
@@ -263,7 +285,9 @@ class Fetch(PullFeed[M]):
 
     @property
     def deadline(self) -> float | None:
-        """When the fetch's own time or the server's silence would end it, or a beat calls for action."""
+        """When the fetch's own time or the server's silence would end it, or a beat calls for
+        action.
+        """
         beat = self.hands.due if self.port.up else None
         if self.state is not FetchState.PULLING and self.state is not FetchState.WAITING:
             return beat
@@ -277,7 +301,9 @@ class Fetch(PullFeed[M]):
 
     @property
     def finished(self) -> bool:
-        """Nothing can come any more, and nothing is kept in progress; messages at hand can still be taken."""
+        """Nothing can come any more, and nothing is kept in progress; messages at hand can still be
+        taken.
+        """
         return self.state is FetchState.OVER and not (self.acking.keeps and self._held)
 
     def pulls(self, now: float) -> tuple[OpenPull, ...]:
@@ -291,7 +317,8 @@ class Fetch(PullFeed[M]):
         options = self.options
         template = options.template
         if now > self._opened or not no_wait:
-            # ADR-37: expiry and margin fit into what is left; if nothing is left the deadline ends it (invariant 16).
+            # ADR-37: expiry and margin fit into what is left; if nothing is left the deadline ends
+            # it (invariant 16).
             left = options.server_wait - (now - self._opened)
             if left <= 0:
                 return False
@@ -341,7 +368,8 @@ class Fetch(PullFeed[M]):
         if pull.got == pull.batch:
             # Where bytes are bounded too, the server (2.10 on) still says 409 Batch Completed.
             self._finish(
-                EndReason.FILLED, left=bool(self.options.max_bytes) and self.state is FetchState.PULLING
+                EndReason.FILLED,
+                left=bool(self.options.max_bytes) and self.state is FetchState.PULLING,
             )
         elif self.options.max_bytes and pull.owed_bytes == 0:
             self._finish(EndReason.BYTES_SPENT)
@@ -352,7 +380,9 @@ class Fetch(PullFeed[M]):
             self._give_back(surplus)
 
     def _look_for_copies(self, data: list[Delivery]) -> None:
-        """Whether messages come again that this fetch has got before; it costs two looks into a text for each run of messages."""
+        """Whether messages come again that this fetch has got before; it costs two looks into a
+        text for each run of messages.
+        """
         new = ".{}.{}.1.".format(*names_of(self.subject))
         if new in data[0][REPLY] and new in data[-1][REPLY]:
             return
@@ -403,7 +433,9 @@ class Fetch(PullFeed[M]):
         return True
 
     def _without_pin(self, pull: Pull, now: float) -> bool:
-        """The server takes no pin id, so the one that was sent was a header of some publisher's: ask again without it."""
+        """The server takes no pin id, so the one that was sent was a header of some publisher's:
+        ask again without it.
+        """
         if not self.pin or self.options.pinned or self.state is not FetchState.PULLING:
             return False
         self.pin = ""
@@ -415,7 +447,9 @@ class Fetch(PullFeed[M]):
 
     # ------------------------------------------------------------------ ends
 
-    def _finish(self, reason: EndReason, cause: JsprotoError | None = None, *, left: bool = False) -> None:
+    def _finish(
+        self, reason: EndReason, cause: JsprotoError | None = None, *, left: bool = False
+    ) -> None:
         """End for the user. ``left``: the server does not know yet, so something can still come."""
         self.reason = reason
         self.cause = cause
@@ -464,7 +498,8 @@ _ONE: Final = FetchOptions(max_messages=1)
 
 
 class FetchOne(Fetch[M]):
-    """One message: a `Fetch` of one. Without a message it ends as any fetch does; `reason` says how.
+    """One message: a `Fetch` of one. Without a message it ends as any fetch does; `reason` says
+    how.
 
     Args:
         subject: the consumer's NEXT subject.
@@ -484,5 +519,7 @@ class FetchOne(Fetch[M]):
         message: Make[M] | None = None,
     ) -> None:
         if options.max_messages != 1:
-            raise InvalidConfig(f"expected max_messages=1 for one message, seen {options.max_messages}")
+            raise InvalidConfig(
+                f"expected max_messages=1 for one message, seen {options.max_messages}"
+            )
         super().__init__(subject, options, message)

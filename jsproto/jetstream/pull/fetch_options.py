@@ -1,10 +1,10 @@
 """What to fetch: options that can be checked before anything is sent.
 
-Three modes, because ``no_wait`` and ``expires`` together mean a third thing to the server (2.9 to 2.15): what is there now,
-and if nothing is, wait for the first.
+Three modes, because ``no_wait`` and ``expires`` together mean a third thing to the server (2.9 to
+2.15): what is there now, and if nothing is, wait for the first.
 
-Two times, because the local deadline must lie behind the server's expiry (ADR-37): give the one that you know, and the
-other follows with a margin.
+Two times, because the local deadline must lie behind the server's expiry (ADR-37): give the one
+that you know, and the other follows with a margin.
 """
 
 from __future__ import annotations
@@ -22,15 +22,22 @@ from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import PriorityPolicy
 from jsproto.jetstream.delivery.ack_options import UNKNOWN, AckOptions
 from jsproto.jetstream.heartbeat import DEFAULT_FACTOR
-from jsproto.jetstream.pull.request import PullTemplate, checked_amount, checked_pin, heartbeat_within
+from jsproto.jetstream.pull.request import (
+    PullTemplate,
+    checked_amount,
+    checked_pin,
+    heartbeat_within,
+)
 
 T = TypeVar("T")
 
 DEFAULT_EXPIRES: Final = 30.0
-#: Seconds that "at once" may take: for this long an answer is waited for where not waiting was asked for. A server says nothing at
-#: all to such a request while the consumer has as many messages unacknowledged as it may.
+#: Seconds that "at once" may take: for this long an answer is waited for where not waiting was
+#: asked for. A server says nothing at all to such a request while the consumer has as many messages
+#: unacknowledged as it may.
 AT_ONCE: Final = 2.0
-#: Fetches that wait so long ask for heartbeats unless told otherwise (ADR-37 says above 30 s; as nats.go, from 10 s).
+#: Fetches that wait so long ask for heartbeats unless told otherwise (ADR-37 says above 30 s; as
+#: nats.go, from 10 s).
 _HEARTBEAT_FROM: Final = 10.0
 _HEARTBEAT: Final = 5.0
 
@@ -49,7 +56,9 @@ def _margin(seconds: float) -> float:
 
 
 def _head_start(seconds: float) -> float:
-    """How much earlier than the local deadline the server ends the request: a tenth, 0.05 s to 5 s, half of it at most."""
+    """How much earlier than the local deadline the server ends the request: a tenth, 0.05 s to 5 s,
+    half of it at most.
+    """
     return min(max(seconds / 10, 0.05), 5.0, seconds / 2)
 
 
@@ -63,7 +72,11 @@ def _server_wait_of(options: FetchOptions) -> float:
     for name, value in (("expires", options.expires), ("timeout", options.timeout)):
         seconds_or_none(name, value)
     seconds_or_none("idle_heartbeat", options.idle_heartbeat, above=False)
-    if options.timeout is not None and options.expires is not None and options.timeout < options.expires:
+    if (
+        options.timeout is not None
+        and options.expires is not None
+        and options.timeout < options.expires
+    ):
         raise InvalidConfig(
             f"expected a timeout of at least expires ({options.expires} s), seen {options.timeout} s"
         )
@@ -75,7 +88,11 @@ def _server_wait_of(options: FetchOptions) -> float:
 
 
 def _wait_of(options: FetchOptions) -> float:
-    return options.server_wait + _margin(options.server_wait) if options.timeout is None else options.timeout
+    return (
+        options.server_wait + _margin(options.server_wait)
+        if options.timeout is None
+        else options.timeout
+    )
 
 
 def _heartbeat_of(options: FetchOptions) -> float:
@@ -95,7 +112,9 @@ def _template_of(options: FetchOptions) -> PullTemplate:
 
 
 def _derived(rule: Callable[[FetchOptions], T]) -> T:
-    """An attribute that follows from those above it; computed once, since a fetch for one message asks for all of them."""
+    """An attribute that follows from those above it; computed once, since a fetch for one message
+    asks for all of them.
+    """
     made: T = field(init=False, repr=False, eq=False, default=Factory(rule, takes_self=True))
     return made
 
@@ -106,21 +125,28 @@ class FetchOptions:
     """What to fetch. Never changed by a fetch; the same options give the same request (B064).
 
     Attributes:
-        max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the first reached counts.
+        max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the
+            first reached counts.
         max_bytes: the most bytes, as the server counts them.
         mode: whether to wait.
-        expires: seconds until the server ends the request, ``inf`` for never; if neither this nor ``timeout`` is given, 30, and
-            in the mode ``NO_WAIT``, whose request has no expiry, the 2 seconds within which an answer must come.
-        timeout: seconds until the fetch ends here, whatever the server says; ``expires`` is then that less a margin.
-        idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none; at most half of the expiry.
+        expires: seconds until the server ends the request, ``inf`` for never; if neither this nor
+            ``timeout`` is given, 30, and in the mode ``NO_WAIT``, whose request has no expiry, the
+            2 seconds within which an answer must come.
+        timeout: seconds until the fetch ends here, whatever the server says; ``expires`` is then
+            that less a margin.
+        idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none; at most
+            half of the expiry.
         heartbeat_factor: how many heartbeats of silence are an end.
-        group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
+        group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin``
+            (ADR-42).
         acking: what is known of acknowledgements, and wished.
-        pinned: whether the consumer pins its group to one client; ``None`` if it is not known, as in `ConsumeOptions`.
+        pinned: whether the consumer pins its group to one client; ``None`` if it is not known, as
+            in `ConsumeOptions`.
         server_wait: seconds until the server ends the request, ``inf`` for never.
         wait: seconds until the fetch ends here, ``inf`` for never.
         heartbeat: seconds between heartbeats, 0 for none.
-        one_answer: whether one frame is all that the server will say: a message, or the status that there is none.
+        one_answer: whether one frame is all that the server will say: a message, or the status that
+            there is none.
         template: the request.
 
     Raises:
@@ -148,12 +174,16 @@ class FetchOptions:
     template: PullTemplate = _derived(_template_of)  # noqa: RUF009 - it is an attribute of attrs that this gives
 
     def within(self, config: ConsumerConfig) -> FetchOptions:
-        """These options for a consumer that is known: how it acknowledges, and whether it pins. What is asked for stays."""
+        """These options for a consumer that is known: how it acknowledges, and whether it pins.
+        What is asked for stays.
+        """
         pinned = config.priority_policy == PriorityPolicy.PINNED_CLIENT
         return evolve(self, acking=self.acking.within(config), pinned=pinned)
 
     def request(self, seconds: float, *, no_wait: bool = True) -> PullTemplate:
-        """The request with an expiry of so many seconds; ``no_wait=False`` waits even where the mode would not."""
+        """The request with an expiry of so many seconds; ``no_wait=False`` waits even where the
+        mode would not.
+        """
         expires = seconds if isfinite(seconds) and self.mode is not FetchMode.NO_WAIT else None
         heartbeat = self.heartbeat
         if expires is not None and seconds < self.server_wait:

@@ -1,16 +1,18 @@
 """The open pulls of one inbox: who owes what.
 
-Theory. Messages come by sid and do not name their pull, so the oldest open pull is credited, and a pull that has got all it
-asked for is taken for filled. The server may have seen it otherwise: it serves waiting pulls in turns. The sum is right
-all the same, and each status that names its pull corrects the parts: `settle` says how much of the request will never
-come, by the status' own numbers where it has some, and shifts what was credited to the wrong pull.
+Theory. Messages come by sid and do not name their pull, so the oldest open pull is credited, and a
+pull that has got all it asked for is taken for filled. The server may have seen it otherwise: it
+serves waiting pulls in turns. The sum is right all the same, and each status that names its pull
+corrects the parts: `settle` says how much of the request will never come, by the status' own
+numbers where it has some, and shifts what was credited to the wrong pull.
 
-That is why filled pulls are remembered for a while (`FILLED_KEPT` of them): one of them may get a status, which says that
-others got what was credited to it. A token that is neither open nor remembered has ended, and a frame for it changes
-nothing (invariant 13).
+That is why filled pulls are remembered for a while (`FILLED_KEPT` of them): one of them may get a
+status, which says that others got what was credited to it. A token that is neither open nor
+remembered has ended, and a frame for it changes nothing (invariant 13).
 
-Behind a local deadline that passes without a word nothing is sure: what the pull owes may be on its way, or the request itself, and would
-be credited to others. So whoever finds a pull `overdue` ends them all, with the inbox that they share.
+Behind a local deadline that passes without a word nothing is sure: what the pull owes may be on its
+way, or the request itself, and would be credited to others. So whoever finds a pull `overdue` ends
+them all, with the inbox that they share.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from jsproto.core.state import Snapshot, Snapshottable
 from jsproto.jetstream.pull.request import Pull
 from jsproto.jetstream.status import EndReason, Remainder
 
-#: More than a handful of pulls is hardly ever open at once; this bounds memory where somebody makes it so.
+#: More than a handful of pulls is hardly ever open at once; this bounds memory where somebody makes
+#: it so.
 FILLED_KEPT: Final = 256
 
 
@@ -61,7 +64,9 @@ class PendingPulls(Snapshottable):
     # ------------------------------------------------------------------ messages
 
     def credit(self, count: int, size: int = 0) -> tuple[int, int]:
-        """So many messages (and bytes) came. Gives what was asked and won't come, of pulls that were filled by it."""
+        """So many messages (and bytes) came. Gives what was asked and won't come, of pulls that
+        were filled by it.
+        """
         messages = 0
         left = 0
         for pull in list(self.open.values()) if self.open else ():
@@ -96,7 +101,9 @@ class PendingPulls(Snapshottable):
     def settle(
         self, pull: Pull, end: EndReason, rest: Remainder, pending: tuple[int, int] | None
     ) -> Released:
-        """A status ended a pull. ``pending`` are the numbers that it carries, else ``rest`` says what they would be."""
+        """A status ended a pull. ``pending`` are the numbers that it carries, else ``rest`` says
+        what they would be.
+        """
         spent, spent_bytes = pull.batch - pull.got, max(0, pull.max_bytes - pull.size)
         if pending is not None:
             messages, size = min(pending[0], pull.batch), min(pending[1], pull.max_bytes)
@@ -121,15 +128,20 @@ class PendingPulls(Snapshottable):
             more, more_bytes = self.credit(max(0, messages - spent), max(0, size - spent_bytes))
             left, left_bytes = left + more, left_bytes + more_bytes
         if filled:
-            # What it left over was settled when it was taken for filled; what others give back they owe again.
-            messages, size = max(0, messages - spent) - back, max(0, size - spent_bytes) - back_bytes
+            # What it left over was settled when it was taken for filled; what others give back they
+            # owe again.
+            messages, size = (
+                max(0, messages - spent) - back,
+                max(0, size - spent_bytes) - back_bytes,
+            )
         return Released(pull, messages + left, size + left_bytes)
 
     def _take_back(self, messages: int, size: int) -> tuple[int, int, int, int]:
         """Take back what was credited, from open pulls first, then from those filled last.
 
-        Those are open again and owe what they left over, unless they are full all the same and leave over more. Gives how much others
-        leave over and did not before (below 0: what they owe again), and how much was taken back.
+        Those are open again and owe what they left over, unless they are full all the same and
+        leave over more. Gives how much others leave over and did not before (below 0: what they owe
+        again), and how much was taken back.
         """
         if not messages and not size:
             return 0, 0, 0, 0

@@ -1,11 +1,13 @@
-"""What a consume may ask for: messages, bytes, or messages within bytes (ADR-37 "Max messages and max bytes options").
+"""What a consume may ask for: messages, bytes, or messages within bytes (ADR-37 "Max messages and
+max bytes options").
 
-Theory. Each bound is a `Credit`. One of them leads: when *its* level is low, a pull for the difference goes out; it is the
-bytes' where bytes are bounded, since they run out first and the other then only caps the batch.
+Theory. Each bound is a `Credit`. One of them leads: when *its* level is low, a pull for the
+difference goes out; it is the bytes' where bytes are bounded, since they run out first and the
+other then only caps the batch.
 
-A byte budget has a trap. A pull for a part of it can be refused for a message that the whole would hold (natsio 1.0.1 died
-of that). Then nothing is asked until all of it can be (``whole``); only a message that does not fit into all of it is
-too large.
+A byte budget has a trap. A pull for a part of it can be refused for a message that the whole would
+hold (natsio 1.0.1 died of that). Then nothing is asked until all of it can be (``whole``); only a
+message that does not fit into all of it is too large.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ class PullCredit(Snapshottable):
     Attributes:
         lead: the credit whose threshold makes a consume ask.
         whole: a message did not fit into a part: only ask for everything.
-        left: how many messages can still come, ``None`` if nobody knows; where messages are bounded, all open pulls together
-            never ask for more.
+        left: how many messages can still come, ``None`` if nobody knows; where messages are
+            bounded, all open pulls together never ask for more.
     """
 
     __slots__ = ("lead", "left", "messages", "size", "whole")
@@ -97,7 +99,9 @@ class PullCredit(Snapshottable):
             self.size.reset()
 
     def did_not_fit(self, size: int) -> bool:
-        """A pull of ``size`` bytes got nothing because of the next message. True if that is larger than all we may ask."""
+        """A pull of ``size`` bytes got nothing because of the next message. True if that is larger
+        than all we may ask.
+        """
         if self.size is not None and size < self.size.limit:
             self.whole = True
             return False

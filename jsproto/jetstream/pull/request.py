@@ -1,16 +1,21 @@
-"""One pull request: what it asks (ADR-37, server consumer.go ``nextReqFromMsg``), and what became of it.
+"""One pull request: what it asks (ADR-37, server consumer.go ``nextReqFromMsg``), and what became
+of it.
 
-Theory. A pull is published to the consumer's NEXT subject with a reply subject of its own, its *token*. Messages then
-come on their stored subjects, only the sid tells that they are ours; a status comes on the token and names its pull.
+Theory. A pull is published to the consumer's NEXT subject with a reply subject of its own, its
+*token*. Messages then come on their stored subjects, only the sid tells that they are ours; a
+status comes on the token and names its pull.
 
-A `Pull` is the record of one request: asked, got, owed, and exactly one `EndReason`. A `PullTemplate` writes request bodies
-with the two numbers that change. `message_size` is what the server charges for a message.
+A `Pull` is the record of one request: asked, got, owed, and exactly one `EndReason`. A
+`PullTemplate` writes request bodies with the two numbers that change. `message_size` is what the
+server charges for a message.
 
-Who may be believed: a frame on our inbox is a message of the consumer only if it has a reply subject, to which it would be
-acknowledged, below ``$JS.ACK.``; it is a status only if it has none and its subject is one of our tokens. A stored message with a forged
-status line (servers before 2.12 keep it) has such a reply and stays a message.
+Who may be believed: a frame on our inbox is a message of the consumer only if it has a reply
+subject, to which it would be acknowledged, below ``$JS.ACK.``; it is a status only if it has none
+and its subject is one of our tokens. A stored message with a forged status line (servers before
+2.12 keep it) has such a reply and stays a message.
 
-Times are seconds here and integer nanoseconds on the wire, which an int64 must hold: a longer expiry is cut to that.
+Times are seconds here and integer nanoseconds on the wire, which an int64 must hold: a longer
+expiry is cut to that.
 """
 
 from __future__ import annotations
@@ -60,8 +65,8 @@ class PullNotice(Enum):
     CONSUMER_DELETED = "CONSUMER_DELETED"
     #: The server refuses for good (`StatusError`, `PermissionViolation`).
     REFUSED = "REFUSED"
-    #: The server lets no ack through (`PermissionViolation`, which names the subject): what was settled comes again, and its message
-    #: is open. Once for each link.
+    #: The server lets no ack through (`PermissionViolation`, which names the subject): what was
+    #: settled comes again, and its message is open. Once for each link.
     ACK_REFUSED = "ACK_REFUSED"
     #: This client is the pinned one (the pin id).
     PINNED = "PINNED"
@@ -71,14 +76,17 @@ class PullNotice(Enum):
     GAP = "GAP"
     #: A status that this version does not know (`UnknownStatus`).
     UNKNOWN_STATUS = "UNKNOWN_STATUS"
-    #: Messages wait at hand for so long that the server will deliver them again (their number). Once per spell.
+    #: Messages wait at hand for so long that the server will deliver them again (their number).
+    #: Once per spell.
     AGEING = "AGEING"
-    #: A fetch gets messages again that it got before (how many came in one go): it has been open for longer than the consumer's
-    #: ack_wait, or they were nak'd. Once for each fetch. Of a consumer with other readers they may have been with another one before.
+    #: A fetch gets messages again that it got before (how many came in one go): it has been open
+    #: for longer than the consumer's ack_wait, or they were nak'd. Once for each fetch. Of a
+    #: consumer with other readers they may have been with another one before.
     REDELIVERED = "REDELIVERED"
     #: Messages came after the end and went back to the server (their number).
     RETURNED = "RETURNED"
-    #: Messages that nobody took are lost to this reader: their consumer wants no acks (their number).
+    #: Messages that nobody took are lost to this reader: their consumer wants no acks (their
+    #: number).
     DROPPED = "DROPPED"
     #: Something came that is neither a message of a consumer nor a status (the frame's subject).
     STRAY = "STRAY"
@@ -96,7 +104,8 @@ class Pull(Snapshottable):
         max_bytes: bytes asked for, 0 if not bounded.
         issued: when it went out.
         until: when it is over even if the server says nothing; ``None`` if it waits for ever.
-        got: messages that count for it. Messages do not name their pull, so the oldest open one is credited.
+        got: messages that count for it. Messages do not name their pull, so the oldest open one is
+            credited.
         size: their bytes, as the server counts them; only where bytes are bounded.
         end: how it ended, ``None`` while it is open.
     """
@@ -115,7 +124,12 @@ class Pull(Snapshottable):
     }
 
     def __init__(
-        self, token: str, batch: int, max_bytes: int = 0, issued: float = 0.0, until: float | None = None
+        self,
+        token: str,
+        batch: int,
+        max_bytes: int = 0,
+        issued: float = 0.0,
+        until: float | None = None,
     ) -> None:
         self.token = token
         self.batch = batch
@@ -161,7 +175,9 @@ class Pull(Snapshottable):
             LocalProtocolError: it has ended before.
         """
         if self.end is not None:
-            raise LocalProtocolError(f"expected an open pull, {self.token} has ended as {self.end.name}")
+            raise LocalProtocolError(
+                f"expected an open pull, {self.token} has ended as {self.end.name}"
+            )
         self.end = end
 
     def __repr__(self) -> str:
@@ -181,7 +197,8 @@ class OpenPull(NamedTuple):
         max_bytes: bytes asked for, 0 if not bounded.
         owed_bytes: bytes that can still come, 0 if not bounded.
         age: seconds since it went out.
-        left: seconds until it is over even if the server says nothing; ``None`` if it waits for ever.
+        left: seconds until it is over even if the server says nothing; ``None`` if it waits for
+            ever.
     """
 
     token: str
@@ -203,9 +220,11 @@ def nanoseconds(seconds: float) -> int:
 
 
 def heartbeat_within(heartbeat: float, expires: float) -> float:
-    """A heartbeat in seconds, but at most half of the expiry, in the whole nanoseconds of the wire; 0 where none fits.
+    """A heartbeat in seconds, but at most half of the expiry, in the whole nanoseconds of the wire;
+    0 where none fits.
 
-    The half of an odd number of nanoseconds is rounded up on its way there, and the server answers 400 to more than half.
+    The half of an odd number of nanoseconds is rounded up on its way there, and the server answers
+    400 to more than half.
     """
     most = nanoseconds(expires) // 2
     return heartbeat if not heartbeat or nanoseconds(heartbeat) <= most else most / 1_000_000_000
@@ -216,7 +235,8 @@ class PullTemplate:
 
     Args:
         expires: seconds until the server ends it, ``None`` for never.
-        idle_heartbeat: seconds, 0 for none; needs an expiry of at least twice as much (else the server answers 400).
+        idle_heartbeat: seconds, 0 for none; needs an expiry of at least twice as much (else the
+            server answers 400).
         no_wait: answer with what is there; with an expiry: or else wait for the first.
         group: priority group (ADR-42).
         min_pending: overflow: only while at least so many messages are pending.
@@ -243,8 +263,12 @@ class PullTemplate:
         if expires is not None and not (isfinite(expires) and expires > 0):
             raise InvalidConfig(f"expected expires above 0 s, or None, seen {shorten(expires)}")
         if not (isfinite(idle_heartbeat) and idle_heartbeat >= 0):
-            raise InvalidConfig(f"expected idle_heartbeat of 0 s or more, seen {shorten(idle_heartbeat)}")
-        if idle_heartbeat and (expires is None or 2 * nanoseconds(idle_heartbeat) > nanoseconds(expires)):
+            raise InvalidConfig(
+                f"expected idle_heartbeat of 0 s or more, seen {shorten(idle_heartbeat)}"
+            )
+        if idle_heartbeat and (
+            expires is None or 2 * nanoseconds(idle_heartbeat) > nanoseconds(expires)
+        ):
             raise InvalidConfig(
                 f"expected idle_heartbeat of at most half of expires ({expires} s), seen {idle_heartbeat} s"
             )
@@ -263,13 +287,17 @@ class PullTemplate:
         self._tail = "".join(f",{member}" for member in members if member)
 
     def body(self, batch: int, max_bytes: int = 0, pin: str = "") -> bytes:
-        """One request: at most ``batch`` messages and ``max_bytes`` bytes (0 for no bound), for the pin if there is one."""
+        """One request: at most ``batch`` messages and ``max_bytes`` bytes (0 for no bound), for the
+        pin if there is one.
+        """
         size = f',"max_bytes":{max_bytes}' if max_bytes else ""
         pinned = f',"id":"{pin}"' if pin else ""
         return f'{{"batch":{batch}{size}{self._tail}{pinned}}}'.encode()
 
 
-def _checked_priority(group: str, min_pending: int, min_ack_pending: int, priority: int | None) -> None:
+def _checked_priority(
+    group: str, min_pending: int, min_ack_pending: int, priority: int | None
+) -> None:
     if group and _GROUP(group) is None:
         raise InvalidConfig(
             f"expected a group of 1 to 16 letters, digits, / _ = or - (ADR-42), seen {shorten(group)}"
@@ -297,7 +325,9 @@ def checked_amount(name: str, value: int | None) -> None:
 
 
 def message_size(frame: Delivery) -> int:
-    """Bytes of a message as the server counts them: stored subject, ack reply, header block and payload (ADR-37)."""
+    """Bytes of a message as the server counts them: stored subject, ack reply, header block and
+    payload (ADR-37).
+    """
     _, subject, reply, block, payload = frame
     size = len(payload) if block is None else len(payload) + len(block)
     if subject.isascii() and reply.isascii():
@@ -309,16 +339,21 @@ def message_sizes(frames: Sequence[Delivery]) -> int:
     """`message_size` of many together, in a few steps for all of them."""
     subjects = "".join([frame[1] for frame in frames])
     replies = "".join([frame[2] for frame in frames])
-    size = sum([len(frame[4]) for frame in frames]) + sum([len(frame[3]) for frame in frames if frame[3]])
+    size = sum([len(frame[4]) for frame in frames]) + sum(
+        [len(frame[3]) for frame in frames if frame[3]]
+    )
     if subjects.isascii() and replies.isascii():
         return size + len(subjects) + len(replies)
-    return size + sum(len((frame[1] + frame[2]).encode("utf-8", "surrogateescape")) for frame in frames)
+    return size + sum(
+        len((frame[1] + frame[2]).encode("utf-8", "surrogateescape")) for frame in frames
+    )
 
 
 def pin_of(frame: Delivery) -> str:
     """The pin id of a message of a pinned consumer, ``""`` if none (B038: the last one counts).
 
-    Only for a consumer that may be pinned: any publisher can have stored such a header, see `jsproto.jetstream.server_headers`.
+    Only for a consumer that may be pinned: any publisher can have stored such a header, see
+    `jsproto.jetstream.server_headers`.
     """
     block = frame[3]
     pin = header_value(block, PIN_ID) if block is not None else None
@@ -332,11 +367,15 @@ def checked_pin(pin: str) -> None:
         InvalidConfig: it is none.
     """
     if pin and (not isinstance(pin, str) or _WORD(pin) is None):
-        raise InvalidConfig(f"expected a pin id of 1 to 64 letters, digits, / _ = or -, seen {shorten(pin)}")
+        raise InvalidConfig(
+            f"expected a pin id of 1 to 64 letters, digits, / _ = or -, seen {shorten(pin)}"
+        )
 
 
 def pinned_size(frame: Delivery) -> int:
-    """`message_size` without the pin header, which the server adds after it has counted (2.11 to 2.15)."""
+    """`message_size` without the pin header, which the server adds after it has counted (2.11 to
+    2.15).
+    """
     block = frame[3]
     size = message_size(frame)
     start = block.rfind(b"\n" + PIN_ID + b":") if block is not None else -1

@@ -1,4 +1,5 @@
-"""What reads from a push consumer: messages, markers and statuses of one deliver subject, in order (ADR-15).
+"""What reads from a push consumer: messages, markers and statuses of one deliver subject, in order
+(ADR-15).
 
 Theory. The server pushes to a subject, and three things come on its sid:
 
@@ -6,19 +7,23 @@ Theory. The server pushes to a subject, and three things come on its sid:
     heartbeats           on the deliver subject, without a reply subject
     flow-control marks   on the deliver subject, with the reply subject to answer to
 
-So a frame is a status if and only if it came on the deliver subject and has a status line: a stored message with a forged one
-(servers before 2.12 keep it) came on another subject, since a stream never stores what its consumers deliver.
+So a frame is a status if and only if it came on the deliver subject and has a status line: a stored
+message with a forged one (servers before 2.12 keep it) came on another subject, since a stream
+never stores what its consumers deliver.
 
-What comes goes through here in order. A heartbeat is compared when it comes, after the messages before it. A flow-control mark
-waits between the messages: it is answered in the step in which the last message before it is taken, and never before. Where
-the answer *is* the acknowledgement (ack policy flow_control, ADR-60), taken is not enough: the reader must have come back for
-more, which says that it is done with what it had.
+What comes goes through here in order. A heartbeat is compared when it comes, after the messages
+before it. A flow-control mark waits between the messages: it is answered in the step in which the
+last message before it is taken, and never before. Where the answer *is* the acknowledgement (ack
+policy flow_control, ADR-60), taken is not enough: the reader must have come back for more, which
+says that it is done with what it had.
 
-The consumer's own configuration decides what holds, not what anybody asked for (B092): `agreed` is told of it.
+The consumer's own configuration decides what holds, not what anybody asked for (B092): `agreed` is
+told of it.
 
-This is a base. `PushSubscription` adds the subscribe workflow, and whoever has a consumer by another way can derive from it:
-subscribe, say `expect` with the deliver subject, `agreed` with the configuration and `watch`. `clear` and the
-same again start anew with another consumer: frames of a sid that is not the present one change nothing.
+This is a base. `PushSubscription` adds the subscribe workflow, and whoever has a consumer by
+another way can derive from it: subscribe, say `expect` with the deliver subject, `agreed` with the
+configuration and `watch`. `clear` and the same again start anew with another consumer: frames of a
+sid that is not the present one change nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +71,8 @@ Make: TypeAlias = Callable[[Delivery, "PushFeed[M]"], M]
 
 _ACK: Final = ACK.payload()
 #: How the reply subject of every stored message begins (ADR-15 "JSAck").
-#: Where settling a single message means nothing: nobody listens, or the flow-control answer does it.
+#: Where settling a single message means nothing: nobody listens, or the flow-control answer does
+#: it.
 _MUTE_POLICIES: Final = frozenset({AckPolicy.NONE, AckPolicy.FLOW_CONTROL})
 
 
@@ -83,11 +89,13 @@ class PushNotice(Enum):
     GAP = "GAP"
     #: A status that this version does not know and that ends nothing (`UnknownStatus`).
     UNKNOWN_STATUS = "UNKNOWN_STATUS"
-    #: The server did not take a flow-control answer, or lets no ack through (the error); of acks once for each link.
+    #: The server did not take a flow-control answer, or lets no ack through (the error); of acks
+    #: once for each link.
     REFUSED = "REFUSED"
     #: Messages that nobody took went back to the server (their number).
     RETURNED = "RETURNED"
-    #: Messages that nobody took are lost to this reader: there is no way to give them back (their number).
+    #: Messages that nobody took are lost to this reader: there is no way to give them back (their
+    #: number).
     DROPPED = "DROPPED"
     #: Something came that is neither a message of a consumer nor a status (the frame's subject).
     STRAY = "STRAY"
@@ -107,14 +115,16 @@ class PushFeed(Conversation[M], Generic[M]):
 
     Args:
         options: how to read.
-        message: makes a user's message; an adapter puts its own in before the conversation is opened.
+        message: makes a user's message; an adapter puts its own in before the conversation is
+            opened.
 
     Attributes:
         flow: the markers, and what was answered; to look at.
         liveness: the watch over heartbeats.
         position: what the newest heartbeat said, ``None`` before the first.
         dropped: messages lost to the bounds, or with nobody to give them back to.
-        strays: frames that were neither messages nor statuses, or of another sid than the present one.
+        strays: frames that were neither messages nor statuses, or of another sid than the present
+            one.
     """
 
     __slots__ = (
@@ -185,18 +195,21 @@ class PushFeed(Conversation[M], Generic[M]):
         self._mute = False
         self._by_flow = False
         self._watching = False
-        # Under replay original the server is silent between messages, so it may be until the first heartbeat has come.
+        # Under replay original the server is silent between messages, so it may be until the first
+        # heartbeat has come.
         self._replays = False
         self._quiet = False
         # The deliver subject of the present consumer.
         self._deliver = ""
         self._overflowing = False
-        # Whether it matters what is in the reader's hands: kept in `_held` until the reader comes back.
+        # Whether it matters what is in the reader's hands: kept in `_held` until the reader comes
+        # back.
         self._careful = self._auto = options.auto_ack
         self._held: list[M] = []
         # To be acknowledged as soon as there is a link.
         self._owed: list[M] = []
-        # The last message that the reader is done with; kept where the flow-control answer acknowledges.
+        # The last message that the reader is done with; kept where the flow-control answer
+        # acknowledges.
         self._done: Delivery | None = None
         # The fence behind an answer that the server misses.
         self._doubt = 0
@@ -204,7 +217,9 @@ class PushFeed(Conversation[M], Generic[M]):
     # ------------------------------------------------------------------ for subclasses: whom we read from
 
     def expect(self, deliver: str, first: int = 0) -> None:
-        """The present consumer delivers to this subject, its next delivery is number ``first`` (0: not known)."""
+        """The present consumer delivers to this subject, its next delivery is number ``first`` (0:
+        not known).
+        """
         self._deliver = deliver
         self._guard.restart(first)
         self.position = None
@@ -229,7 +244,9 @@ class PushFeed(Conversation[M], Generic[M]):
             self.liveness.watch(now)
 
     def unwatch(self) -> None:
-        """From now on the server is not expected to speak, and whatever it still says promises nothing."""
+        """From now on the server is not expected to speak, and whatever it still says promises
+        nothing.
+        """
         self._quiet = False
         self.liveness.rest()
 
@@ -308,7 +325,9 @@ class PushFeed(Conversation[M], Generic[M]):
             self._pass()
 
     def acknowledge(self) -> None:
-        """Say ack for what the reader is done with and has not settled itself; without a link later."""
+        """Say ack for what the reader is done with and has not settled itself; without a link
+        later.
+        """
         if not self.port.up:
             return
         for each in cast("list[JsMessage]", self._owed):
@@ -370,7 +389,9 @@ class PushFeed(Conversation[M], Generic[M]):
             self.backlog.push(data)
 
     def link_lost(self) -> None:
-        """For `link_down`: what is at hand stays, what was promised or answered on that link is void."""
+        """For `link_down`: what is at hand stays, what was promised or answered on that link is
+        void.
+        """
         self.unwatch()
         self.flow.forget()
 
@@ -428,7 +449,9 @@ class PushFeed(Conversation[M], Generic[M]):
 
     def _said(self, frame: Delivery, now: float) -> None:
         if frame[REPLY].startswith(ACK_ROOT):
-            self.received([frame], now)  # a stored message, whatever status line its publisher wrote
+            self.received(
+                [frame], now
+            )  # a stored message, whatever status line its publisher wrote
             return
         block = frame[BLOCK]
         status = None if block is None else status_of(block)

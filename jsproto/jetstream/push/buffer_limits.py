@@ -1,8 +1,10 @@
-"""How much a feed may hold when the server does not know how far its reader is: a bound, and what gives way beyond it.
+"""How much a feed may hold when the server does not know how far its reader is: a bound, and what
+gives way beyond it.
 
-Theory. A push consumer without flow control has no credit. What comes faster than it is taken must be bounded by the feed, and
-every message that gives way is counted. Messages are counted exactly. Bytes are summed when a run comes and given back when the
-whole run was taken, so the price is paid once per run and not once per take; the sum is never too small.
+Theory. A push consumer without flow control has no credit. What comes faster than it is taken must
+be bounded by the feed, and every message that gives way is counted. Messages are counted exactly.
+Bytes are summed when a run comes and given back when the whole run was taken, so the price is paid
+once per run and not once per take; the sum is never too small.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ class BufferLimits(Snapshottable):
         self._runs: deque[tuple[int, int]] = deque()
 
     def admit(self, data: list[Delivery], backlog: FrameQueue) -> int | None:
-        """Put messages into the backlog as far as they fit; how many gave way, ``None`` if none may (`Overflow.FAIL`)."""
+        """Put messages into the backlog as far as they fit; how many gave way, ``None`` if none may
+        (`Overflow.FAIL`).
+        """
         size = sum(map(size_of, data))
         self._trim(backlog)
         if backlog.count + len(data) <= self.max_messages and self._bytes + size <= self.max_bytes:

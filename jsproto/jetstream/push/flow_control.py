@@ -1,23 +1,27 @@
-"""Flow control of push consumers: how far the reader is, told to the server when it asks (ADR-15 "Flow Control").
+"""Flow control of push consumers: how far the reader is, told to the server when it asks (ADR-15
+"Flow Control").
 
-Theory. The server puts a question between the messages and lets only so many bytes pass before it is answered. The answer
-means "everything before your question was taken", so the question must wait in the queue like a message: a *marker*. What
-came behind it waits behind it. The feed asks `marks` when its queue is empty, lets the first marker `passed`, sends the
-answer, and goes on with what was behind. A marker that finds the queue empty is passed at once.
+Theory. The server puts a question between the messages and lets only so many bytes pass before it
+is answered. The answer means "everything before your question was taken", so the question must wait
+in the queue like a message: a *marker*. What came behind it waits behind it. The feed asks `marks`
+when its queue is empty, lets the first marker `passed`, sends the answer, and goes on with what was
+behind. A marker that finds the queue empty is passed at once.
 
-If a question or its answer is lost the server stops and says so in its heartbeats (``Nats-Consumer-Stalled``, with the subject
-of the answer that it misses). The same subject may therefore be met several times, and it is answered once. An answer is only
-given again on proof that the first was lost, and a clock is no proof: a heartbeat may have waited for us in the socket, and our
-answer for its way out. What proves it is order. The first heartbeat that misses an answer we gave is a *doubt*, and the feed
-sends a fence behind the answer; when the fence is answered the server has read ours, so a heartbeat that comes then and still
-misses it is the proof.
+If a question or its answer is lost the server stops and says so in its heartbeats
+(``Nats-Consumer-Stalled``, with the subject of the answer that it misses). The same subject may
+therefore be met several times, and it is answered once. An answer is only given again on proof that
+the first was lost, and a clock is no proof: a heartbeat may have waited for us in the socket, and
+our answer for its way out. What proves it is order. The first heartbeat that misses an answer we
+gave is a *doubt*, and the feed sends a fence behind the answer; when the fence is answered the
+server has read ours, so a heartbeat that comes then and still misses it is the proof.
 
     met while it waits                        nothing
     met, not the one that was answered last   a marker
     met, answered                             a doubt, once: `FlowMark.DOUBTED`, send a fence
     met, answered, and the fence came back    a marker again
 
-Subjects are opaque: they are compared, never read. Which subject is trusted to be a question is the feed's business.
+Subjects are opaque: they are compared, never read. Which subject is trusted to be a question is the
+feed's business.
 """
 
 from __future__ import annotations
@@ -52,7 +56,8 @@ class FlowControl(Snapshottable):
     """Markers that wait between the messages, and the subject that was answered last.
 
     Attributes:
-        marks: markers in order, each with the messages behind it; the hot path of a feed looks whether there are any.
+        marks: markers in order, each with the messages behind it; the hot path of a feed looks
+            whether there are any.
         behind: how many messages wait behind markers.
         answered: the subject that was answered last, ``""`` if none was on this link.
         answers: how many answers were given.
@@ -74,7 +79,8 @@ class FlowControl(Snapshottable):
         self.behind = 0
         self.answered = ""
         self.answers = 0
-        # The server misses the answer, although it was given; and it has read everything up to the answer.
+        # The server misses the answer, although it was given; and it has read everything up to the
+        # answer.
         self._doubted = False
         self._sure = False
 

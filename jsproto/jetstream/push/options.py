@@ -20,12 +20,16 @@ class PushOptions:
     """How to read what the server pushes.
 
     Attributes:
-        heartbeat_factor: how many heartbeats of silence are an alarm: 3 (ADR-15); 2 is what ADR-37 has for pulls.
+        heartbeat_factor: how many heartbeats of silence are an alarm: 3 (ADR-15); 2 is what ADR-37
+            has for pulls.
         watch_gaps: report holes in the consumer sequence; a queue group is never watched.
-        auto_ack: acknowledge a message when the reader comes back for the next one, or when the subscription is stopped or
-            drained. A message that the reader settled is left as it is. `Conversation.closed` acknowledges nothing.
-        raw: hand out statuses like messages and act upon none of them: flow control is then the reader's own business.
-        max_messages: most messages at hand, and ``max_bytes`` most bytes of them, while the consumer has no flow control.
+        auto_ack: acknowledge a message when the reader comes back for the next one, or when the
+            subscription is stopped or drained. A message that the reader settled is left as it is.
+            `Conversation.closed` acknowledges nothing.
+        raw: hand out statuses like messages and act upon none of them: flow control is then the
+            reader's own business.
+        max_messages: most messages at hand, and ``max_bytes`` most bytes of them, while the
+            consumer has no flow control.
         policy: what gives way beyond these bounds; each is counted, and told.
 
     Raises:

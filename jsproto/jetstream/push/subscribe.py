@@ -1,18 +1,21 @@
-"""How a subscription finds its consumer, or makes it: the subscribe workflow of ADR-15 as generators.
+"""How a subscription finds its consumer, or makes it: the subscribe workflow of ADR-15 as
+generators.
 
-Theory. What is asked is a value, `Subscribe`, refused at once if it can't work. The rest is questions to the API, in three pieces,
-because between them the interest must be stated (ADR-15: the subscription is made before the consumer, which is how the server
-sees that a durable is in use, and how the first messages are not lost):
+Theory. What is asked is a value, `Subscribe`, refused at once if it can't work. The rest is
+questions to the API, in three pieces, because between them the interest must be stated (ADR-15: the
+subscription is made before the consumer, which is how the server sees that a durable is in use, and
+how the first messages are not lost):
 
-    locate     which stream, and is the consumer there?         then: listen on its deliver subject, or on a fresh one
-    ensure     make it; if somebody was faster, look again      then: listen on its deliver subject instead
-    (delete)   the plain procedure, at the end, if we own it
+    locate     which stream, and is the consumer there?         then: listen on its deliver subject,
+    or on a fresh one ensure     make it; if somebody was faster, look again      then: listen on
+    its deliver subject instead (delete)   the plain procedure, at the end, if we own it
 
 `bind_pull` is the same for a subscription that pulls, which has no interest to state, in one piece.
 
-Owner. ADR-15 deletes what the library has made; its own note says that this takes a shared consumer away from others. So what is
-deleted at the end is what we have made *and* own: ``owner`` says it, and if nothing is said we own consumers that nobody
-else can know of, those without a name given by us, and no others.
+Owner. ADR-15 deletes what the library has made; its own note says that this takes a shared consumer
+away from others. So what is deleted at the end is what we have made *and* own: ``owner`` says it,
+and if nothing is said we own consumers that nobody else can know of, those without a name given by
+us, and no others.
 """
 
 from __future__ import annotations
@@ -72,10 +75,12 @@ class Subscribe:
         subject: what to receive; the stream is found by it, and the consumer filters by it.
         stream: the stream, if it is known.
         consumer: an existing consumer to bind to; it must be there.
-        queue: the queue group to share the messages in. If no consumer is named, it is the durable name too.
+        queue: the queue group to share the messages in. If no consumer is named, it is the durable
+            name too.
         settings: the consumer to make if it is not there, and to compare with if it is.
         pull: whether it pulls.
-        owner: whether the consumer, if it is made here, is deleted at the end; ``None``: if it has no name of ours.
+        owner: whether the consumer, if it is made here, is deleted at the end; ``None``: if it has
+            no name of ours.
         config: the settings, never ``None``.
 
     Raises:
@@ -101,7 +106,9 @@ class Subscribe:
         object.__setattr__(self, "subject", _one("subject", self.subject, config.filter_subject))
         _one("consumer", self.consumer, config.durable_name or config.name)
         if self.queue and self.pull:
-            raise InvalidConfig(f"expected no queue for a pull subscription, seen {shorten(self.queue)}")
+            raise InvalidConfig(
+                f"expected no queue for a pull subscription, seen {shorten(self.queue)}"
+            )
         if self.subject and config.filter_subjects:
             raise InvalidConfig(
                 f"expected a subject or filter_subjects, seen both: {shorten(self.subject)} and {shorten(config.filter_subjects)}"
@@ -215,7 +222,9 @@ class BoundPullConsumer(NamedTuple):
 # ------------------------------------------------------------------------------------------------ the pieces
 
 
-def locate(api: ApiSubjects, asked: Subscribe, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[ConsumerLookup]:
+def locate(
+    api: ApiSubjects, asked: Subscribe, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[ConsumerLookup]:
     """Find the stream, and the consumer if it has a name.
 
     Raises:
@@ -229,7 +238,10 @@ def locate(api: ApiSubjects, asked: Subscribe, *, timeout: float = DEFAULT_TIMEO
     try:
         info = yield from consumer_info(api, stream, asked.name, timeout=timeout)
     except ConsumerNotFound:
-        if refusal(CheckPhase.LOOKUP, [*asked.facts(), Condition.NOT_FOUND], asked.values()) is not None:
+        if (
+            refusal(CheckPhase.LOOKUP, [*asked.facts(), Condition.NOT_FOUND], asked.values())
+            is not None
+        ):
             raise
         return ConsumerLookup(stream, None)
     check_found(asked, info)
@@ -237,7 +249,12 @@ def locate(api: ApiSubjects, asked: Subscribe, *, timeout: float = DEFAULT_TIMEO
 
 
 def ensure(
-    api: ApiSubjects, asked: Subscribe, stream: str, deliver: str, *, timeout: float = DEFAULT_TIMEOUT
+    api: ApiSubjects,
+    asked: Subscribe,
+    stream: str,
+    deliver: str,
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[BoundConsumer]:
     """Make the consumer; or, if somebody was faster, find it.
 
@@ -247,7 +264,9 @@ def ensure(
     """
     config = asked.created(deliver)
     try:
-        info = yield from create_consumer(api, stream, config, action=ConsumerAction.CREATE, timeout=timeout)
+        info = yield from create_consumer(
+            api, stream, config, action=ConsumerAction.CREATE, timeout=timeout
+        )
     except ConsumerExists:
         if not asked.name:
             raise
@@ -262,8 +281,8 @@ def bind_pull(
 ) -> Steps[BoundPullConsumer]:
     """The pull form: the name of a consumer to pull from, found or made.
 
-    A lookup that fails does not matter where the consumer was named: the account may be allowed to pull and not to
-    ask. After a lost race only that it pulls at all is checked (ADR-15).
+    A lookup that fails does not matter where the consumer was named: the account may be allowed to
+    pull and not to ask. After a lost race only that it pulls at all is checked (ADR-15).
 
     Raises:
         InvalidConfig: ``asked`` does not pull.
@@ -306,7 +325,9 @@ def check_found(asked: Subscribe, info: ConsumerInfo, *, raced: bool = False) ->
         SubscribeRefused: the first check that it does not pass.
     """
     found = info.config
-    filters = tuple(found.filter_subjects) or ((found.filter_subject,) if found.filter_subject else ())
+    filters = tuple(found.filter_subjects) or (
+        (found.filter_subject,) if found.filter_subject else ()
+    )
     wanted = (asked.subject,) if asked.subject else tuple(asked.config.filter_subjects)
     differences = tuple(_differences(asked.config, found))
     said = (
@@ -335,15 +356,21 @@ def check_found(asked: Subscribe, info: ConsumerInfo, *, raced: bool = False) ->
         _refuse(refused, differences)
 
 
-def _refuse(refused: RejectedSubscribe, differences: tuple[tuple[str, object, object], ...]) -> NoReturn:
+def _refuse(
+    refused: RejectedSubscribe, differences: tuple[tuple[str, object, object], ...]
+) -> NoReturn:
     error = cast("type[SubscribeRefused]", refused.check.error)
     if error is ConfigMismatch:
         raise ConfigMismatch(refused.message, differences)
     raise error(refused.message)
 
 
-def _differences(asked: ConsumerConfig, found: ConsumerConfig) -> Iterator[tuple[str, object, object]]:
-    """Settings that were asked for and are otherwise: name, asked, found. What was not asked for is never different."""
+def _differences(
+    asked: ConsumerConfig, found: ConsumerConfig
+) -> Iterator[tuple[str, object, object]]:
+    """Settings that were asked for and are otherwise: name, asked, found. What was not asked for is
+    never different.
+    """
     there = comparable(found.to_wire())
     for name, value in comparable(asked.to_wire()).items():
         if name in _NOT_COMPARED:
@@ -351,6 +378,9 @@ def _differences(asked: ConsumerConfig, found: ConsumerConfig) -> Iterator[tuple
         is_ = there.get(name)
         if isinstance(value, dict) and isinstance(is_, dict):
             # Somebody else may have added labels.
-            is_ = {key: cast("dict[str, object]", is_).get(key) for key in cast("dict[str, object]", value)}
+            is_ = {
+                key: cast("dict[str, object]", is_).get(key)
+                for key in cast("dict[str, object]", value)
+            }
         if value != is_ and (value or is_):
             yield name, value, is_

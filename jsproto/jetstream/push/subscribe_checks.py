@@ -1,13 +1,16 @@
-"""What a subscribe call may not ask for, and what it may not find: the checks of ADR-15 as one table.
+"""What a subscribe call may not ask for, and what it may not find: the checks of ADR-15 as one
+table.
 
-Theory. A subscription is described by the caller (`jsproto.jetstream.push.subscribe.Subscribe`) and answered by what the server has. What is
-true about the two is a set of `Condition`, computed in one place; a check is a row that names which facts must hold and which must not.
-So the table is data, the first row that holds is the answer, and each row has an error class of its own. The same table,
-with the specification's meaning in our words and the test that provokes each row on a real server, lies in
-``spec/subscribe_checks.toml``.
+Theory. A subscription is described by the caller (`jsproto.jetstream.push.subscribe.Subscribe`) and
+answered by what the server has. What is true about the two is a set of `Condition`, computed in one
+place; a check is a row that names which facts must hold and which must not. So the table is data,
+the first row that holds is the answer, and each row has an error class of its own. The same table,
+with the specification's meaning in our words and the test that provokes each row on a real server,
+lies in ``spec/subscribe_checks.toml``.
 
-When a row is looked at depends on its `CheckPhase`: before anything is sent, when the stream was looked up, when a consumer was found,
-and when it was found only after our own create had lost a race.
+When a row is looked at depends on its `CheckPhase`: before anything is sent, when the stream was
+looked up, when a consumer was found, and when it was found only after our own create had lost a
+race.
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ from jsproto.jetstream.api.errors import ConsumerNotFound
 
 
 class SubscribeRefused(LocalProtocolError, ValueError):
-    """A subscription that cannot work as asked. The class says which check refused it, and so does ``check``."""
+    """A subscription that cannot work as asked. The class says which check refused it, and so does
+    ``check``.
+    """
 
     check: ClassVar[str] = ""
 
@@ -91,7 +96,8 @@ class PushOnPull(SubscribeRefused):
 class DuplicateSubscription(SubscribeRefused):
     """Somebody is bound to the consumer already, and it has no group to share it in.
 
-    The server notices a moment after the SUB or UNSUB (2.9 to 2.15), so of two at the very same time both may pass.
+    The server notices a moment after the SUB or UNSUB (2.9 to 2.15), so of two at the very same
+    time both may pass.
     """
 
     check = "DUPLICATE_SUBSCRIPTION"
@@ -142,7 +148,9 @@ class ConfigMismatch(SubscribeRefused):
 
     check = "CONFIG_MISMATCH"
 
-    def __init__(self, message: str, differences: tuple[tuple[str, object, object], ...] = ()) -> None:
+    def __init__(
+        self, message: str, differences: tuple[tuple[str, object, object], ...] = ()
+    ) -> None:
         super().__init__(message)
         self.differences = differences
 
@@ -216,7 +224,8 @@ class Check:
         error: what it raises.
         when: facts that must all hold.
         unless: facts of which none may hold.
-        after_race: whether a pull subscription is held to it after a lost race too (ADR-15: only the basic ones).
+        after_race: whether a pull subscription is held to it after a lost race too (ADR-15: only
+            the basic ones).
         expected: what was expected, for the message.
         seen: what was seen, with the names of values in braces.
         says: what the specification demands, in our words.

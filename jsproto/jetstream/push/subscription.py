@@ -1,26 +1,34 @@
 """A push subscription: the subscribe workflow, then the feed, then the way out (ADR-15).
 
-Theory. `PushFeed` reads; this class says from whom and for how long. Its generators are those of `jsproto.jetstream.push.subscribe`, stepped
-by scripts in one port, and between them the interest is stated:
+Theory. `PushFeed` reads; this class says from whom and for how long. Its generators are those of
+`jsproto.jetstream.push.subscribe`, stepped by scripts in one port, and between them the interest is
+stated:
 
     LOCATING    which stream; is the consumer there?
        there: listen on its deliver subject -> BOUND
-       else:  listen on a fresh subject     -> CREATING   messages that come before the answer are kept
-    CREATING    made: -> BOUND. Somebody was faster and it can be shared: listen on its deliver subject -> BOUND
+       else:  listen on a fresh subject     -> CREATING   messages that come before the answer are
+           kept
+    CREATING    made: -> BOUND. Somebody was faster and it can be shared: listen on its deliver
+        subject -> BOUND
     BOUND       what comes is handed out
 
 There are three ways out, and each deletes the consumer if we made it and own it:
 
-    `told(DRAIN)`   the interest ends; what is there is handed out; when the reader comes back for more and nothing is left, it is
-                    over for the reader, and the consumer is deleted behind its back: a failure is a notice
-    `told(STOP)`    unsubscribe: the interest ends, what is at hand goes back; the end comes when the delete is answered,
+    `told(DRAIN)`   the interest ends; what is there is handed out; when the reader comes back for
+    more and nothing is left, it is
+                    over for the reader, and the consumer is deleted behind its back: a failure is a
+                        notice
+    `told(STOP)`    unsubscribe: the interest ends, what is at hand goes back; the end comes when
+    the delete is answered,
                     and `take` raises its error
-    `closed`        as STOP, but over at once: a failure of the delete is a notice. A connection that closes sends the
+    `closed`        as STOP, but over at once: a failure of the delete is a notice. A connection
+        that closes sends the
                     delete and waits for no answer
 
-A link that is lost ends nothing: interest in the deliver subject is stated again by the connection, and the server goes on. Only
-a question of the workflow that was under way fails. A consumer that is deleted by somebody else just falls silent: the alarm over
-missed heartbeats is all that a push subscription can see (seen on 2.9 to 2.15).
+A link that is lost ends nothing: interest in the deliver subject is stated again by the connection,
+and the server goes on. Only a question of the workflow that was under way fails. A consumer that is
+deleted by somebody else just falls silent: the alarm over missed heartbeats is all that a push
+subscription can see (seen on 2.9 to 2.15).
 """
 
 from __future__ import annotations
@@ -41,7 +49,13 @@ from jsproto.jetstream.delivery.ack import ACK_ROOT, NAK, OPEN, is_ack_for
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.push.base import M, Make, PushFeed, PushNotice
 from jsproto.jetstream.push.options import PushOptions
-from jsproto.jetstream.push.subscribe import BoundConsumer, ConsumerLookup, Subscribe, ensure, locate
+from jsproto.jetstream.push.subscribe import (
+    BoundConsumer,
+    ConsumerLookup,
+    Subscribe,
+    ensure,
+    locate,
+)
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import REPLY, SID, SUBJECT, Delivery
@@ -103,7 +117,11 @@ TRANSITIONS: Final[Mapping[PushState, Mapping[PushInput, PushState]]] = {
         PushInput.ENDED: PushState.OVER,
     },
     PushState.CREATING: {PushInput.CREATED: PushState.BOUND, **_ENDS},
-    PushState.BOUND: {PushInput.DRAINED: PushState.DRAINING, PushInput.STOPPED: PushState.DELETING, **_ENDS},
+    PushState.BOUND: {
+        PushInput.DRAINED: PushState.DRAINING,
+        PushInput.STOPPED: PushState.DELETING,
+        **_ENDS,
+    },
     PushState.DRAINING: {PushInput.STOPPED: PushState.DELETING, **_ENDS},
     PushState.DELETING: _ENDS,
     PushState.LEAVING: {PushInput.ENDED: PushState.OVER},
@@ -210,7 +228,9 @@ class PushSubscription(PushFeed[M]):
         return self.created and self.asked.owned
 
     def _ensuring(self) -> Steps[BoundConsumer]:
-        return ensure(self.api, self.asked, self._locate.result.stream, self._deliver, timeout=self.timeout)
+        return ensure(
+            self.api, self.asked, self._locate.result.stream, self._deliver, timeout=self.timeout
+        )
 
     def _removing(self) -> Steps[None]:
         info = cast("ConsumerInfo", self.info)
@@ -263,7 +283,9 @@ class PushSubscription(PushFeed[M]):
         self._judge(now)
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
-        """Messages and statuses. Before the consumer is known to be ours they are kept, after the end only messages count."""
+        """Messages and statuses. Before the consumer is known to be ours they are kept, after the
+        end only messages count.
+        """
         if self.state is PushState.CREATING:
             self._keep(run, now)
         elif (self.ended or self.state is PushState.DELETING) and run[0][SID] == self.port.sid:
@@ -324,7 +346,9 @@ class PushSubscription(PushFeed[M]):
         self._judge(now)
         port = self.port
         of_interest = isinstance(error, PermissionViolation) and error.operation == "subscription"
-        if isinstance(error, PermissionViolation) and error.bars(port.subject, port.queue, port.sid):
+        if isinstance(error, PermissionViolation) and error.bars(
+            port.subject, port.queue, port.sid
+        ):
             self.failed(error, now)
         elif not of_interest and self.flow.answered and subject == self.flow.answered:
             self.flow.forget()
@@ -408,7 +432,8 @@ class PushSubscription(PushFeed[M]):
         self.agreed(config)
         self._careful = self._careful or (self.owned and not self._mute)
         if not self.created:
-            # It is not ours: the interest moves to where it delivers (ADR-15 "Creating the JS Consumer").
+            # It is not ours: the interest moves to where it delivers (ADR-15 "Creating the JS
+            # Consumer").
             try:
                 if deliver != self.port.subject:
                     self.port.subscribe(deliver, config.deliver_group or "")
@@ -428,16 +453,20 @@ class PushSubscription(PushFeed[M]):
             self._stop(now)
 
     def _keep(self, run: Sequence[Delivery], now: float) -> None:
-        """Keep what comes before the answer to CREATE, within the bounds and by the policy that hold afterwards too.
+        """Keep what comes before the answer to CREATE, within the bounds and by the policy that
+        hold afterwards too.
 
-        With flow control there is no bound: the server itself waits for our answers. Without it only messages count, and a
-        heartbeat, which is no more than a sign of life then, is not kept.
+        With flow control there is no bound: the server itself waits for our answers. Without it
+        only messages count, and a heartbeat, which is no more than a sign of life then, is not
+        kept.
         """
         if not self._bounded:
             self._early.push(list(run))
             return
         deliver = self._deliver
-        data = [frame for frame in run if self.options.raw or frame[SUBJECT] != deliver or frame[REPLY]]
+        data = [
+            frame for frame in run if self.options.raw or frame[SUBJECT] != deliver or frame[REPLY]
+        ]
         dropped = self._early_bounds.admit(data, self._early) if data else 0
         if dropped is None:
             self.too_slow(now)

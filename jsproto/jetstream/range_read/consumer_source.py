@@ -1,10 +1,12 @@
-"""Reading a range by consumer: an ephemeral one that acknowledges nothing, and another one when that is lost.
+"""Reading a range by consumer: an ephemeral one that acknowledges nothing, and another one when
+that is lost.
 
-Theory. The parts are those of an ordered consumer: `EphemeralConsumer` makes a consumer with a name of its own that starts
-behind the position, `PullSource` asks it for what there is room for, `SequenceCheck` sees from its numbering whether a message is
-missing, `ConsumerCleanup` deletes it. What is special to a range: never is more asked for than can lie between the position and
-the end, messages behind the end are dropped, and a message that says that none is left, or a pull that waits, is told as
-`QUIET`.
+Theory. The parts are those of an ordered consumer: `EphemeralConsumer` makes a consumer with a name
+of its own that starts behind the position, `PullSource` asks it for what there is room for,
+`SequenceCheck` sees from its numbering whether a message is missing, `ConsumerCleanup` deletes it.
+What is special to a range: never is more asked for than can lie between the position and the end,
+messages behind the end are dropped, and a message that says that none is left, or a pull that
+waits, is told as `QUIET`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ from jsproto.jetstream.status import EndReason, StatusAction, StatusRow, judge, 
 from jsproto.wire.frames import BLOCK, REPLY, SID, Delivery
 from jsproto.wire.headers import status_of
 
-#: What it means for the reader that a consumer serves us no more: another one would fare better at once, or none would.
+#: What it means for the reader that a consumer serves us no more: another one would fare better at
+#: once, or none would.
 _KINDS: Final = {
     StatusAction.DELETED: SourceEvent.GONE,
     StatusAction.RESET: SourceEvent.GONE,
@@ -82,7 +85,9 @@ class ConsumerSource(RangeSource):
 
     rows = DeliveredRows
 
-    def __init__(self, api: ApiSubjects, stream: str, options: RangeOptions, track: RangeProgress) -> None:
+    def __init__(
+        self, api: ApiSubjects, stream: str, options: RangeOptions, track: RangeProgress
+    ) -> None:
         super().__init__(track)
         self._api = api
         self._stream = stream
@@ -172,7 +177,9 @@ class ConsumerSource(RangeSource):
     # ------------------------------------------------------------------ messages
 
     def delivered(self, run: Sequence[Delivery], port: Port, now: float, *, closed: bool) -> None:
-        """Messages and statuses of one sid, in order. Those of an earlier consumer change nothing (B073)."""
+        """Messages and statuses of one sid, in order. Those of an earlier consumer change nothing
+        (B073).
+        """
         if closed or not self.reading or run[0][SID] != port.sid:
             self.strays += len(run)
             return
@@ -260,7 +267,9 @@ class ConsumerSource(RangeSource):
             self._on_consumer_lost(row, status)
 
     def _heartbeat(self, block: bytes, port: Port, now: float) -> None:
-        """A pull waits in vain, and the last delivery is named (WIRE f: it is compared behind everything before it)."""
+        """A pull waits in vain, and the last delivery is named (WIRE f: it is compared behind
+        everything before it).
+        """
         self.pulls.heartbeat(block, port, now)
         last = sequence_of(block, b"Nats-Last-Consumer")
         if last is not None and self.order.guard.heartbeat(last) is not None:
@@ -295,7 +304,9 @@ class ConsumerSource(RangeSource):
             if at_hand:
                 liveness.watch(now)  # a slow reader is no silent server (B080)
             else:
-                text = f"expected a heartbeat every {liveness.heartbeat:g} s on {self.pulls.subject}"
+                text = (
+                    f"expected a heartbeat every {liveness.heartbeat:g} s on {self.pulls.subject}"
+                )
                 self._lost(HeartbeatsMissed(f"{text}, nothing came for {liveness.period:g} s"))
                 return
         if self.pulls.ticked(now):
@@ -350,7 +361,9 @@ class ConsumerSource(RangeSource):
 
 
 def _sequence(frame: Delivery) -> int:
-    """The sequence of a message; 0 if it does not say it, which whoever reads it will be told by `DeliveredRows`."""
+    """The sequence of a message; 0 if it does not say it, which whoever reads it will be told by
+    `DeliveredRows`.
+    """
     try:
         return AckSubject.parse(frame[REPLY]).stream_sequence
     except InvalidAckSubject:

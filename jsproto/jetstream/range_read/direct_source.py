@@ -1,11 +1,14 @@
-"""Reading a range directly: batches of direct gets, page after page, which any replica of the stream may answer (ADR-31).
+"""Reading a range directly: batches of direct gets, page after page, which any replica of the
+stream may answer (ADR-31).
 
-Theory. A page is one question to an inbox of our own, and its answers are frames on the question's token: messages, each
-with its place in headers behind its own, then ``204 EOB``; or ``404`` if there is none. One page is under way at a time,
-and only if what is at hand leaves room for it, so no more than the bounds is ever held. A page that ends with nothing
-pending, or a 404, is told as `QUIET`: another replica may know better.
+Theory. A page is one question to an inbox of our own, and its answers are frames on the question's
+token: messages, each with its place in headers behind its own, then ``204 EOB``; or ``404`` if
+there is none. One page is under way at a time, and only if what is at hand leaves room for it, so
+no more than the bounds is ever held. A page that ends with nothing pending, or a 404, is told as
+`QUIET`: another replica may know better.
 
-A server before 2.11 answers the first message alone and does not say what is pending; that gives it away, and ends it.
+A server before 2.11 answers the first message alone and does not say what is pending; that gives it
+away, and ends it.
 """
 
 from __future__ import annotations
@@ -55,7 +58,9 @@ class DirectGetSource(RangeSource):
 
     rows = StoredRows
 
-    def __init__(self, api: ApiSubjects, stream: str, options: RangeOptions, track: RangeProgress) -> None:
+    def __init__(
+        self, api: ApiSubjects, stream: str, options: RangeOptions, track: RangeProgress
+    ) -> None:
         super().__init__(track)
         self._about = RequestContext(what="direct read of a range", stream=stream)
         self._subject = api.direct_get(stream)
@@ -119,7 +124,9 @@ class DirectGetSource(RangeSource):
                     continue
                 self._until = now + self._options.create_timeout
                 block = frame[BLOCK]
-                place = None if block is None else header_value(added_by_get(block), b"Nats-Sequence")
+                place = (
+                    None if block is None else header_value(added_by_get(block), b"Nats-Sequence")
+                )
                 if place is not None:
                     page.append(frame)
                     places.append(number(place))
@@ -140,7 +147,9 @@ class DirectGetSource(RangeSource):
         track = self.track
         for before, place in zip([track.last, *places], places, strict=False):
             if place <= before:
-                raise InvalidResponse(f"{self._about}: expected a sequence behind {before}, seen {place}")
+                raise InvalidResponse(
+                    f"{self._about}: expected a sequence behind {before}, seen {place}"
+                )
         if header_value(added_by_get(page[-1][BLOCK] or b""), b"Nats-Num-Pending") is None:
             raise DirectUnavailable(
                 f"{self._about}: expected an answer that says what is pending, seen none: "
@@ -166,7 +175,9 @@ class DirectGetSource(RangeSource):
         return [
             frame
             for frame in page
-            if any(subject_matches(each, place_of(frame[BLOCK], b"Nats-Subject")) for each in subjects)
+            if any(
+                subject_matches(each, place_of(frame[BLOCK], b"Nats-Subject")) for each in subjects
+            )
         ]
 
     def _said(self, frame: Delivery) -> None:

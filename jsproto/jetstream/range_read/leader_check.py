@@ -1,9 +1,10 @@
 """What the leader of a stream says: the stream as it is now, and whether it has more of a range.
 
-Theory. A replica may lag behind the leader, so what it does not have proves nothing. The leader of the stream alone answers
-STREAM.MSG.GET and STREAM.INFO (SPARK 5.4). Asked for the next message from a sequence on, it answers with one behind the
-range, or that there is none: then the range is at its end. The order matters: the beginning of the stream is asked for
-last, so that it is not older than what the other answers say.
+Theory. A replica may lag behind the leader, so what it does not have proves nothing. The leader of
+the stream alone answers STREAM.MSG.GET and STREAM.INFO (SPARK 5.4). Asked for the next message from
+a sequence on, it answers with one behind the range, or that there is none: then the range is at its
+end. The order matters: the beginning of the stream is asked for last, so that it is not older than
+what the other answers say.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Which part of a stream is read, and how: checked before anything is sent.
 
-Theory. A range is half open, ``[lo, hi)``, and its ends are sequences, so that reading it again reads the same. There are
-two ways of reading. *By consumer* costs the server least, but a work queue refuses a consumer that does not acknowledge
-(10084), and one that does would take messages away from others. *Direct* needs no consumer; any replica answers, the
-stream must allow it, and the server must know batches (2.11).
+Theory. A range is half open, ``[lo, hi)``, and its ends are sequences, so that reading it again
+reads the same. There are two ways of reading. *By consumer* costs the server least, but a work
+queue refuses a consumer that does not acknowledge (10084), and one that does would take messages
+away from others. *Direct* needs no consumer; any replica answers, the stream must allow it, and the
+server must know batches (2.11).
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ INACTIVE: Final = timedelta(seconds=60)
 class ReadMode(IdentityEnum):
     """How a range is read."""
 
-    #: By consumer; but directly on a work queue, or if no consumer may be made and direct gets are allowed.
+    #: By consumer; but directly on a work queue, or if no consumer may be made and direct gets are
+    #: allowed.
     AUTO = "AUTO"
     #: By an ephemeral pull consumer.
     CONSUMER = "CONSUMER"
@@ -69,8 +71,8 @@ def _pulls(options: RangeOptions) -> ConsumeOptions:
 def _shared(options: RangeOptions) -> ConsumerConfig:
     """What all consumers of one reader share.
 
-    Replicas are left out: the server then makes one for a stream with limits, and as many as the stream has where interest
-    or a work queue demands it (consumer.go ``replicas``).
+    Replicas are left out: the server then makes one for a stream with limits, and as many as the
+    stream has where interest or a work queue demands it (consumer.go ``replicas``).
     """
     subjects = options.subjects
     one = len(subjects) == 1
@@ -92,12 +94,14 @@ class RangeOptions:
 
     Attributes:
         lo: the first sequence.
-        hi: the first sequence behind the range; it should be behind the last one of the stream by one at most.
+        hi: the first sequence behind the range; it should be behind the last one of the stream by
+            one at most.
         subjects: only messages of subjects that match one of these; none means all.
         way: how.
         created: when the stream was created, if it must be that very stream.
         fail_on_loss: whether lost messages end the read, or are only told.
-        headers_only: whether a consumer sends no payloads, and their sizes as a last header ``Nats-Msg-Size``.
+        headers_only: whether a consumer sends no payloads, and their sizes as a last header
+            ``Nats-Msg-Size``.
         max_messages: most messages asked for and at hand.
         max_bytes: most bytes asked for and at hand, as the server counts them.
         patience: seconds without progress after which it fails.
@@ -123,7 +127,9 @@ class RangeOptions:
     patience: float = field(default=PATIENCE, converter=in_seconds)
     create_timeout: float = field(default=DEFAULT_TIMEOUT, converter=in_seconds)
     name_prefix: str = ""
-    pulls: ConsumeOptions = field(init=False, repr=False, eq=False, default=Factory(_pulls, takes_self=True))
+    pulls: ConsumeOptions = field(
+        init=False, repr=False, eq=False, default=Factory(_pulls, takes_self=True)
+    )
     shared: ConsumerConfig = field(
         init=False, repr=False, eq=False, default=Factory(_shared, takes_self=True)
     )

@@ -1,8 +1,10 @@
-"""A range of a stream in parts of about equal size, and how they are best read: arithmetic over one STREAM.INFO.
+"""A range of a stream in parts of about equal size, and how they are best read: arithmetic over one
+STREAM.INFO.
 
-Theory. What is planned once is read later, elsewhere and perhaps again, so a plan is plain data: `RangeFacts`, what the
-leader said of the stream at that time, and the parts, each half open. What was not there then is in no part. Parts have equal
-widths in sequences; where messages were deleted they hold less.
+Theory. What is planned once is read later, elsewhere and perhaps again, so a plan is plain data:
+`RangeFacts`, what the leader said of the stream at that time, and the parts, each half open. What
+was not there then is in no part. Parts have equal widths in sequences; where messages were deleted
+they hold less.
 """
 
 from __future__ import annotations
@@ -35,11 +37,11 @@ class RangeFacts:
         bytes: how many bytes they are.
         retention: when it lets go of a message, in the server's words.
         replicas: how many servers hold it.
-        allow_direct: whether direct gets are answered. A mirror's ``mirror_direct`` says nothing of that: it answers those for its
-            origin (stream.go ``subscribeToMirrorDirect``).
+        allow_direct: whether direct gets are answered. A mirror's ``mirror_direct`` says nothing of
+            that: it answers those for its origin (stream.go ``subscribeToMirrorDirect``).
         mirror: whether it is the mirror of another stream.
-        compacts: whether it keeps only the newest messages of each subject: then its beginning also moves over values that
-            were replaced.
+        compacts: whether it keeps only the newest messages of each subject: then its beginning also
+            moves over values that were replaced.
     """
 
     stream: str
@@ -81,8 +83,8 @@ class RangeFacts:
         """How it is best read, or as wished, if that can be.
 
         Raises:
-            InvalidConfig: a work queue by consumer, which its server refuses (10084), or a stream directly that does not
-                allow it.
+            InvalidConfig: a work queue by consumer, which its server refuses (10084), or a stream
+                directly that does not allow it.
         """
         if wished is ReadMode.CONSUMER and self.workqueue:
             raise InvalidConfig(
@@ -168,7 +170,9 @@ def plan_of(
 
 
 def split(lo: int, hi: int, count: int) -> tuple[RangePart, ...]:
-    """``[lo, hi)`` in ``count`` parts whose widths differ by one at most; fewer if there are not so many sequences."""
+    """``[lo, hi)`` in ``count`` parts whose widths differ by one at most; fewer if there are not so
+    many sequences.
+    """
     width = max(0, hi - lo)
     count = min(count, width)
     edges = [lo + width * at // count for at in range(count + 1)] if count else []

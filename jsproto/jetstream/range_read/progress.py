@@ -1,14 +1,17 @@
-"""How far the reader of a range is, what is missing behind it, and whether what is missing was lost.
+"""How far the reader of a range is, what is missing behind it, and whether what is missing was
+lost.
 
-Theory. Sequences may be missing for three reasons: they were deleted one by one, or a filter leaves them out, or the
-stream's beginning has moved over them (age, limits, purge). Only the last is a loss, and one look at the beginning tells: a
-gap that the beginning has not reached is none. At the very beginning a deletion moves it as a purge does, and the server's state is
-then the same, so it counts as a loss as well. What the beginning passes after it was read does no harm, so a gap must be
-looked at soon after it was seen, and one that is looked at *is* settled. Which gap was meant by a look is fixed when the
-question goes out (`asked`): the answer says nothing of later ones.
+Theory. Sequences may be missing for three reasons: they were deleted one by one, or a filter leaves
+them out, or the stream's beginning has moved over them (age, limits, purge). Only the last is a
+loss, and one look at the beginning tells: a gap that the beginning has not reached is none. At the
+very beginning a deletion moves it as a purge does, and the server's state is then the same, so it
+counts as a loss as well. What the beginning passes after it was read does no harm, so a gap must be
+looked at soon after it was seen, and one that is looked at *is* settled. Which gap was meant by a
+look is fixed when the question goes out (`asked`): the answer says nothing of later ones.
 
-Of the gaps between two looks only the first is kept: if the beginning has not reached it, it has reached none of them.
-Else messages from the first gap to the beginning are lost, how many of them nobody knows: with a filter it may be none.
+Of the gaps between two looks only the first is kept: if the beginning has not reached it, it has
+reached none of them. Else messages from the first gap to the beginning are lost, how many of them
+nobody knows: with a filter it may be none.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ from jsproto.core.state import PLAIN, Codecs, Snapshottable
 
 
 class LostRange(NamedTuple):
-    """What is gone: messages from ``first`` on that were not read before, up to ``until``, which is not gone."""
+    """What is gone: messages from ``first`` on that were not read before, up to ``until``, which is
+    not gone.
+    """
 
     first: int
     until: int
@@ -71,7 +76,9 @@ class RangeProgress(Snapshottable):
         return [LostRange(*each) for each in self._losses]
 
     def received(self, first: int, last: int, count: int, sequences: Iterable[int]) -> None:
-        """Messages came in order, ``count`` from ``first`` to ``last``; ``sequences`` is read only to find a gap."""
+        """Messages came in order, ``count`` from ``first`` to ``last``; ``sequences`` is read only
+        to find a gap.
+        """
         if not self.gap:
             if first > self.last + 1:
                 self.gap = self.last + 1
@@ -102,7 +109,8 @@ class RangeProgress(Snapshottable):
 
         Args:
             first_seq: the answer.
-            resting: nothing is on its way to us, so what has not come until now, and is gone, will not come.
+            resting: nothing is on its way to us, so what has not come until now, and is gone, will
+                not come.
         """
         start = self._asked or (self.next if resting else 0)
         self._asked = 0

@@ -1,20 +1,27 @@
-"""A range of a stream, from one sequence to another, in runs: everything that is there once and in order, and a proven end.
+"""A range of a stream, from one sequence to another, in runs: everything that is there once and in
+order, and a proven end.
 
-Theory. Whoever splits a stream into parts and reads them elsewhere, now and again later, needs three things that no ordinary
-consumer gives: an end that is sure, a word when something is missing that was there, and nothing left behind. So around the
-reading of messages, which is the business of a *way* (`ConsumerSource`, `DirectGetSource`), this machine asks the stream's leader:
+Theory. Whoever splits a stream into parts and reads them elsewhere, now and again later, needs
+three things that no ordinary consumer gives: an end that is sure, a word when something is missing
+that was there, and nothing left behind. So around the reading of messages, which is the business of
+a *way* (`ConsumerSource`, `DirectGetSource`), this machine asks the stream's leader:
 
-    LOOKING   before it reads, and again after a lost link: is it the stream that is meant, and where does it begin now?
-    READING   messages come; if some are missing, the leader is asked on the way where the stream begins (`RangeProgress`)
-    PROVING   the last sequence came, or who is read from has no more: does the leader have more in the range?
+    LOOKING   before it reads, and again after a lost link: is it the stream that is meant, and
+        where does it begin now?
+    READING   messages come; if some are missing, the leader is asked on the way where the stream
+    begins (`RangeProgress`)
+    PROVING   the last sequence came, or who is read from has no more: does the leader have more in
+        the range?
 
-"No more pending" is no proof: a replica may lag behind the leader, who had reported the very end of the range. The end is
-proven if a message at or behind the last sequence came, or the leader has nothing more before it (SPARK 5.4). If it has,
-who is read from gets time to catch up, and after `PATIENCE_WITH_LAG` another one is read from.
+"No more pending" is no proof: a replica may lag behind the leader, who had reported the very end of
+the range. The end is proven if a message at or behind the last sequence came, or the leader has
+nothing more before it (SPARK 5.4). If it has, who is read from gets time to catch up, and after
+`PATIENCE_WITH_LAG` another one is read from.
 
-Whatever fails on the way (a link, a consumer, an answer) leads back to LOOKING, now or after a delay, and reading goes on
-behind the last message that came. What cannot get better ends it at once, and so does a time without any progress,
-``patience``. Runs that came stay at hand and are handed out before an error is raised.
+Whatever fails on the way (a link, a consumer, an answer) leads back to LOOKING, now or after a
+delay, and reading goes on behind the last message that came. What cannot get better ends it at
+once, and so does a time without any progress, ``patience``. Runs that came stay at hand and are
+handed out before an error is raised.
 
 At its end the machine stays until its consumers are deleted.
 """
@@ -57,7 +64,15 @@ from jsproto.signals import Ended, NeedData
 from jsproto.wire.frames import Delivery
 from jsproto.wire.subjects import stream_name
 
-__all__ = ["TRANSITIONS", "LostRange", "RangeInput", "RangeNotice", "RangeReader", "RangeState", "RangeTimer"]
+__all__ = [
+    "TRANSITIONS",
+    "LostRange",
+    "RangeInput",
+    "RangeNotice",
+    "RangeReader",
+    "RangeState",
+    "RangeTimer",
+]
 
 #: Seconds between two attempts after the first failure, and at most.
 RETRY_WAIT: Final = 0.25
@@ -285,7 +300,9 @@ class RangeReader(Conversation[Rows]):
         """The user leaves, and what is at hand with him; or the connection is closed (B089)."""
         if not self.ended:
             self._finish(
-                EndReason.DISCONNECTED if isinstance(error, LinkError) else EndReason.CLOSED, error, now
+                EndReason.DISCONNECTED if isinstance(error, LinkError) else EndReason.CLOSED,
+                error,
+                now,
             )
         if error is None:
             self._backlog.clear()
@@ -336,7 +353,12 @@ class RangeReader(Conversation[Rows]):
         options = self.options
         return Script(
             lambda: look(
-                self._api, self.stream, start, end, subjects=options.subjects, timeout=options.create_timeout
+                self._api,
+                self.stream,
+                start,
+                end,
+                subjects=options.subjects,
+                timeout=options.create_timeout,
             )
         )
 
@@ -376,7 +398,11 @@ class RangeReader(Conversation[Rows]):
             self._refuse(error, now)
             return
         self._attempts += 1
-        if not self._looked and isinstance(error, FATAL_AT_FIRST) and self._attempts >= FIRST_ATTEMPTS:
+        if (
+            not self._looked
+            and isinstance(error, FATAL_AT_FIRST)
+            and self._attempts >= FIRST_ATTEMPTS
+        ):
             self._refuse(error, now)
         elif self.state is not RangeState.READING:
             self._reset(error, now)
@@ -386,9 +412,7 @@ class RangeReader(Conversation[Rows]):
         meant = self.options.created
         if meant is None or created == meant:
             return False
-        text = (
-            f"expected stream {self.stream} of {meant}, seen one of {created}: it was deleted and made again"
-        )
+        text = f"expected stream {self.stream} of {meant}, seen one of {created}: it was deleted and made again"
         self._refuse(StreamRecreated(text, self.stream, str(meant), str(created)), now)
         return True
 
@@ -460,7 +484,9 @@ class RangeReader(Conversation[Rows]):
             elif kind is SourceEvent.FATAL:
                 self._unfit(cast("JsprotoError", detail), now)
             elif not self.track.complete and self.state in {RangeState.READING, RangeState.PROVING}:
-                self._reset(cast("JsprotoError | None", detail), now, at_once=kind is SourceEvent.GONE)
+                self._reset(
+                    cast("JsprotoError | None", detail), now, at_once=kind is SourceEvent.GONE
+                )
         if self.state is RangeState.READING:
             if self.track.complete:
                 self._quiet(now)
@@ -483,7 +509,12 @@ class RangeReader(Conversation[Rows]):
     def _unfit(self, error: JsprotoError, now: float) -> None:
         """This way cannot read. Who may make no consumers may still be allowed to read directly."""
         denied = isinstance(error, PermissionViolation) and error.operation != "subscription"
-        if denied and self.options.way is ReadMode.AUTO and self._direct and self._by_consumer.never:
+        if (
+            denied
+            and self.options.way is ReadMode.AUTO
+            and self._direct
+            and self._by_consumer.never
+        ):
             self.port.notify(RangeNotice.FAILED, error)
             self.way = ReadMode.DIRECT
             self._by_direct.begin(self.port, now)
@@ -498,7 +529,9 @@ class RangeReader(Conversation[Rows]):
         self._reading.leave(self.port, now)
         self.port.unsubscribe()
         self.resets += 1
-        self.port.notify(RangeNotice.RESET if error is None else RangeNotice.FAILED, error or self.last)
+        self.port.notify(
+            RangeNotice.RESET if error is None else RangeNotice.FAILED, error or self.last
+        )
         self._timers.stop(RangeTimer.AGAIN)
         self._move(RangeInput.LOST)
         if at_once and self._pace.opened(now) and not self._pace.failures:

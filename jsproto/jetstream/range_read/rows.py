@@ -1,14 +1,17 @@
-"""A run of stored messages as columns: nothing is read before somebody asks, and then for all of the run at once.
+"""A run of stored messages as columns: nothing is read before somebody asks, and then for all of
+the run at once.
 
-Theory. A reader of millions of messages wants a list of sequences, a list of payloads, not a million objects. So the item of
-a range is `Rows`: some messages in the order of the stream, with one list for each thing that can be known of them.
-Payloads are the very objects that the parser made, and by consumer so are subjects and header blocks. Where a message stands
-(sequence, time) is read from the reply subjects for the whole run in a few steps; in direct reading that, and the subject, is
-read from the headers that the answer adds, message by message. Headers are parsed only if asked for. What nobody asks for
-costs nothing; `Rows.parsed` says what was.
+Theory. A reader of millions of messages wants a list of sequences, a list of payloads, not a
+million objects. So the item of a range is `Rows`: some messages in the order of the stream, with
+one list for each thing that can be known of them. Payloads are the very objects that the parser
+made, and by consumer so are subjects and header blocks. Where a message stands (sequence, time) is
+read from the reply subjects for the whole run in a few steps; in direct reading that, and the
+subject, is read from the headers that the answer adds, message by message. Headers are parsed only
+if asked for. What nobody asks for costs nothing; `Rows.parsed` says what was.
 
-The quick reading proves itself, as in `jsproto.wire.batch_parser`: if the tokens of all reply subjects together are as many as
-they must be, and every column holds what it must, then each reply subject does. Else they are read one by one.
+The quick reading proves itself, as in `jsproto.wire.batch_parser`: if the tokens of all reply
+subjects together are as many as they must be, and every column holds what it must, then each reply
+subject does. Else they are read one by one.
 """
 
 from __future__ import annotations
@@ -164,7 +167,9 @@ class Rows:
 
     @property
     def parsed(self) -> frozenset[str]:
-        """What was read so far beyond what the parser gave: ``places`` (sequences, times), ``headers``."""
+        """What was read so far beyond what the parser gave: ``places`` (sequences, times),
+        ``headers``.
+        """
         places = self._sequences is not None or self._timestamps is not None
         said = (("places", places), ("headers", self._headers is not None))
         return frozenset(name for name, was in said if was)
@@ -190,7 +195,8 @@ class Rows:
 
 @final
 class DeliveredRows(Rows):
-    """What a consumer delivered; all but the payloads, blocks and subjects is read from the reply subjects.
+    """What a consumer delivered; all but the payloads, blocks and subjects is read from the reply
+    subjects.
 
     Raises:
         InvalidResponse: when such a thing is read: a reply subject that says no place.
@@ -215,7 +221,9 @@ class DeliveredRows(Rows):
 
     @property
     def deliveries(self) -> list[int]:
-        """How often each was delivered: 1, since nothing is acknowledged and so nothing comes again."""
+        """How often each was delivered: 1, since nothing is acknowledged and so nothing comes
+        again.
+        """
         return self._column(0)
 
     @property
@@ -245,14 +253,17 @@ class DeliveredRows(Rows):
             self._split()
         numbers = self._read(at) if self._tokens else None
         if numbers is None:
-            return [cast("int", AckSubject.parse(reply)[at + 4]) for reply in map(_REPLY, self.frames)]
+            return [
+                cast("int", AckSubject.parse(reply)[at + 4]) for reply in map(_REPLY, self.frames)
+            ]
         return numbers
 
     def _split(self) -> None:
         """Cut all reply subjects at once, if they differ in nothing but their numbers.
 
-        The last token of one and the first number of the next stay together, with a line end between them: if each such
-        place holds one, and there are no others, then each reply subject has as many tokens as the first.
+        The last token of one and the first number of the next stay together, with a line end
+        between them: if each such place holds one, and there are no others, then each reply subject
+        has as many tokens as the first.
         """
         first = self.frames[0][REPLY]
         names = ".".join(first.split(".")[: 4 if first.count(".") == _SHORT else 6])
@@ -282,7 +293,12 @@ class DeliveredRows(Rows):
         else:
             column = self._tokens[at::width]
         digits = "".join(column)
-        if all(column) and digits.isascii() and digits.isdecimal() and max(map(len, column)) <= _DIGITS:
+        if (
+            all(column)
+            and digits.isascii()
+            and digits.isdecimal()
+            and max(map(len, column)) <= _DIGITS
+        ):
             numbers = list(map(int, column))
             if max(numbers) <= UINT64_MAX:
                 return numbers
@@ -294,7 +310,8 @@ class DeliveredRows(Rows):
 
 @final
 class StoredRows(Rows):
-    """What direct gets answered: each message says its place, its subject too, in headers behind its own.
+    """What direct gets answered: each message says its place, its subject too, in headers behind
+    its own.
 
     Raises:
         InvalidResponse: when such a thing is read: a message without it.
@@ -327,7 +344,9 @@ def place_of(block: bytes | None, name: bytes) -> str:
     """
     said = None if block is None else header_value(block, name)
     if not said:
-        raise InvalidResponse(f"expected {name.decode()} of a stored message, seen {shorten(block)}")
+        raise InvalidResponse(
+            f"expected {name.decode()} of a stored message, seen {shorten(block)}"
+        )
     return said
 
 

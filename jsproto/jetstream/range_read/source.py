@@ -1,8 +1,10 @@
-"""The seam between a range reader and the way that it reads: what it tells a way, and what a way makes of it.
+"""The seam between a range reader and the way that it reads: what it tells a way, and what a way
+makes of it.
 
-Theory. The reader knows how far it is, when the leader is asked and how it ends; a way knows how messages are got. So the
-reader tells a way to `begin` behind a position, hands on every fact, and reads from `happened` what came of it, in order.
-A way never judges the end of the range: that nothing more comes from where it reads is `SourceEvent.QUIET`, no proof.
+Theory. The reader knows how far it is, when the leader is asked and how it ends; a way knows how
+messages are got. So the reader tells a way to `begin` behind a position, hands on every fact, and
+reads from `happened` what came of it, in order. A way never judges the end of the range: that
+nothing more comes from where it reads is `SourceEvent.QUIET`, no proof.
 
 There are two: `ConsumerSource` and `DirectGetSource`.
 """
@@ -23,11 +25,13 @@ from jsproto.wire.frames import Delivery
 class SourceEvent(IdentityEnum):
     """What a way tells; the detail is in brackets."""
 
-    #: Messages of the range came, in order; the track knows of them (the frames that the reader wants, perhaps none).
+    #: Messages of the range came, in order; the track knows of them (the frames that the reader
+    #: wants, perhaps none).
     ROWS = "ROWS"
     #: Whoever is read from has nothing more now.
     QUIET = "QUIET"
-    #: What is read from is worth nothing any more; begin again (the error, ``None`` for a missing message).
+    #: What is read from is worth nothing any more; begin again (the error, ``None`` for a missing
+    #: message).
     LOST = "LOST"
     #: The same, and it is no fault of anybody: begin again at once.
     GONE = "GONE"

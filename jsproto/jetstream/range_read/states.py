@@ -1,4 +1,6 @@
-"""The life of a range reader as data: states, what moves them, what is told, and which failures end it."""
+"""The life of a range reader as data: states, what moves them, what is told, and which failures end
+it.
+"""
 
 from __future__ import annotations
 
@@ -98,13 +100,15 @@ class RangeNotice(Enum):
 
     #: Something failed; the reader goes on behind what came (the error).
     FAILED = "FAILED"
-    #: A message is missing, or who was read from lags for too long; the reader goes on behind what came (the last sequence).
+    #: A message is missing, or who was read from lags for too long; the reader goes on behind what
+    #: came (the last sequence).
     RESET = "RESET"
     #: Who was read from lags behind the leader, which has this sequence (the sequence).
     BEHIND = "BEHIND"
     #: Messages were lost (`LostRange`).
     LOST = "LOST"
-    #: Consumers that could not be deleted; the server forgets them when they are not used (their names).
+    #: Consumers that could not be deleted; the server forgets them when they are not used (their
+    #: names).
     LEFT_BEHIND = "LEFT_BEHIND"
 
 

@@ -1,20 +1,22 @@
 """Many stored messages by direct get, page after page, as one feed (ADR-31).
 
-Theory. A batch request is one question with many answers: messages, then ``204 EOB``, which says how much is left. The feed
-asks again by itself, behind the last message that came, as long as something is left and its reader takes what is there;
-it never holds more than a page and a half. So a truncated answer is a page and never looks like the end: what ends the feed
-well is an EOB with nothing pending, or that nothing (more) is found.
+Theory. A batch request is one question with many answers: messages, then ``204 EOB``, which says
+how much is left. The feed asks again by itself, behind the last message that came, as long as
+something is left and its reader takes what is there; it never holds more than a page and a half. So
+a truncated answer is a page and never looks like the end: what ends the feed well is an EOB with
+nothing pending, or that nothing (more) is found.
 
-*Consistent*: with ``multi_last`` the first page fixes the sequence up to which the stream is looked at (``Nats-UpTo-Sequence``)
-and all further pages use it. Between two pages a message can be replaced by a newer one, which lies behind that sequence;
-then the older is missing, and ``overtaken`` counts it.
+*Consistent*: with ``multi_last`` the first page fixes the sequence up to which the stream is looked
+at (``Nats-UpTo-Sequence``) and all further pages use it. Between two pages a message can be
+replaced by a newer one, which lies behind that sequence; then the older is missing, and
+``overtaken`` counts it.
 
-*Older servers* (before 2.11) know no batches: they answer the first message alone, without an end. It says nothing of what is
-pending, which gives them away; from then on every message is a question of its own. The last of many subjects is put
-together there by :func:`last_of_each`.
+*Older servers* (before 2.11) know no batches: they answer the first message alone, without an end.
+It says nothing of what is pending, which gives them away; from then on every message is a question
+of its own. The last of many subjects is put together there by :func:`last_of_each`.
 
-A lost link costs nothing: what was asked is asked again behind what has come. The mux routes every answer to the one who
-asked, so no interest of its own is needed.
+A lost link costs nothing: what was asked is asked again behind what has come. The mux routes every
+answer to the one who asked, so no interest of its own is needed.
 """
 
 from __future__ import annotations
@@ -33,7 +35,13 @@ from jsproto.core.conversation.procedure import Script, Steps
 from jsproto.core.numbers import check_number, in_seconds, seconds
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
 from jsproto.core.timers import Timers
-from jsproto.errors import InvalidConfig, InvalidResponse, JsprotoError, NoResponders, RequestTimeout
+from jsproto.errors import (
+    InvalidConfig,
+    InvalidResponse,
+    JsprotoError,
+    NoResponders,
+    RequestTimeout,
+)
 from jsproto.jetstream.api.envelope import to_json
 from jsproto.jetstream.api.errors import MessageNotFound, RequestContext
 from jsproto.jetstream.api.requests.maintenance import sequence
@@ -99,7 +107,9 @@ class BatchOptions:
 
     def __attrs_post_init__(self) -> None:
         if isinstance(self.multi_last, str):
-            raise InvalidConfig(f"expected several subjects as multi_last, seen {self.multi_last!r}")
+            raise InvalidConfig(
+                f"expected several subjects as multi_last, seen {self.multi_last!r}"
+            )
         object.__setattr__(self, "multi_last", tuple(self.multi_last))
         for name, value in (
             ("seq", self.seq),
@@ -176,7 +186,8 @@ class DirectBatch(Conversation[StoredMessage]):
 
     Attributes:
         got: messages that came.
-        pending: how many come after them, as the server said last; ``None`` if it does not say (before 2.11).
+        pending: how many come after them, as the server said last; ``None`` if it does not say
+            (before 2.11).
         up_to_seq: the sequence that fixes what is looked at, 0 if nothing does.
         overtaken: messages that were replaced between two pages, and so are missing.
         last_seq: sequence of the last message that came, 0 before.
@@ -231,7 +242,9 @@ class DirectBatch(Conversation[StoredMessage]):
         self._page = 0
         self._retries = 0
         #: The last of each subject, put together where the server cannot.
-        self._each: Script[tuple[StoredMessage, ...]] = Script(lambda: last_of_each(api, stream, options))
+        self._each: Script[tuple[StoredMessage, ...]] = Script(
+            lambda: last_of_each(api, stream, options)
+        )
         self._together = False
         self._given = 0
         self.got = 0
@@ -403,7 +416,8 @@ class DirectBatch(Conversation[StoredMessage]):
             error = direct_error(answer, self._about)
             if isinstance(error, MessageNotFound):
                 if self.options.multi_last and self.pending:
-                    # 2.11 finds a deleted message to be the last of its subject, and breaks off when it reaches it.
+                    # 2.11 finds a deleted message to be the last of its subject, and breaks off
+                    # when it reaches it.
                     raise InvalidResponse(
                         f"{self._about}: expected {self.pending} more messages, the server broke off with {code} {text}"
                     )
@@ -423,7 +437,9 @@ class DirectBatch(Conversation[StoredMessage]):
         pending = header_value(block, b"Nats-Num-Pending")
         up_to = header_value(block, b"Nats-UpTo-Sequence")
         if pending is None:
-            raise InvalidResponse(f"{self._about}: expected an end that says what is pending, seen none")
+            raise InvalidResponse(
+                f"{self._about}: expected an end that says what is pending, seen none"
+            )
         before, left = self.pending, number(pending)
         if self.options.multi_last:
             if up_to is not None:
@@ -437,7 +453,9 @@ class DirectBatch(Conversation[StoredMessage]):
         if not left:
             self.end()
         elif not self._page:
-            raise InvalidResponse(f"{self._about}: expected messages, {left} are pending, none came")
+            raise InvalidResponse(
+                f"{self._about}: expected messages, {left} are pending, none came"
+            )
         else:
             self._token = 0
             self._ask(now)
@@ -467,17 +485,23 @@ class DirectBatch(Conversation[StoredMessage]):
     def restore(self, data: Mapping[str, object]) -> None:
         """Put back what `snapshot` gave."""
         super().restore(data)
-        states = cast("list[tuple[str, str, int, str, bytes | None, bytes, int | None]]", data["messages"])
+        states = cast(
+            "list[tuple[str, str, int, str, bytes | None, bytes, int | None]]", data["messages"]
+        )
         self._messages = deque(StoredMessage(*state) for state in states)
 
 
-def last_of_each(api: ApiSubjects, stream: str, options: BatchOptions) -> Steps[tuple[StoredMessage, ...]]:
+def last_of_each(
+    api: ApiSubjects, stream: str, options: BatchOptions
+) -> Steps[tuple[StoredMessage, ...]]:
     """The last message of each subject, one question each: for servers before 2.11.
 
-    What is stored while this reads lies behind the last sequence that it began with; then it begins anew, a few times.
+    What is stored while this reads lies behind the last sequence that it began with; then it begins
+    anew, a few times.
 
     Raises:
-        InvalidResponse: ``up_to_seq`` or ``up_to_time`` was asked for, or the stream changes faster than it can be read.
+        InvalidResponse: ``up_to_seq`` or ``up_to_time`` was asked for, or the stream changes faster
+            than it can be read.
     """
     about = RequestContext(what="last message of each subject", stream=stream)
     if options.up_to_seq is not None or options.up_to_time is not None:
@@ -501,11 +525,11 @@ def _last_of_each(
     for subject in sorted(subjects):
         which = MessageSelector(last_by_subj=subject)
         try:
-            message = yield from stored_message(api, stream, which, direct=True, timeout=options.timeout)
-        except MessageNotFound:
-            return (
-                None  # there was one a moment ago; or 2.9 and 2.11 still hold a deleted message for the last
+            message = yield from stored_message(
+                api, stream, which, direct=True, timeout=options.timeout
             )
+        except MessageNotFound:
+            return None  # there was one a moment ago; or 2.9 and 2.11 still hold a deleted message for the last
         if message.seq > info.state.last_seq:
             return None
         if message.seq >= (options.seq or 0):

@@ -1,23 +1,28 @@
 """Taking a stream out of a server, and putting one back: snapshot and restore over the protocol.
 
-Theory. Both move an opaque archive in chunks; what is in it is the servers' business and differs between versions, so it is
-neither read nor cut by meaning here.
+Theory. Both move an opaque archive in chunks; what is in it is the servers' business and differs
+between versions, so it is neither read nor cut by meaning here.
 
-*Snapshot.* The server answers with the stream's configuration and state, then sends chunks to a subject that is ours alone. Each
-chunk (from 2.12 on all but the last) has a reply subject that must hear an empty message: so the server knows how far its
-window has moved. The server waits for such answers for 5 s, and for 2 s before 2.12. So a chunk is answered when it *comes*, as long
-as what waits here is below a bound: a disk that stalls breaks nothing. Above the bound, each chunk that is taken answers one that
-waits, and the server slows down. The end is an empty message, plain on 2.9, with status 204 later; any other status, or silence, or
-a lost link is the end of a broken snapshot, and what came of it is worth nothing: `take` raises.
+*Snapshot.* The server answers with the stream's configuration and state, then sends chunks to a
+subject that is ours alone. Each chunk (from 2.12 on all but the last) has a reply subject that must
+hear an empty message: so the server knows how far its window has moved. The server waits for such
+answers for 5 s, and for 2 s before 2.12. So a chunk is answered when it *comes*, as long as what
+waits here is below a bound: a disk that stalls breaks nothing. Above the bound, each chunk that is
+taken answers one that waits, and the server slows down. The end is an empty message, plain on 2.9,
+with status 204 later; any other status, or silence, or a lost link is the end of a broken snapshot,
+and what came of it is worth nothing: `take` raises.
 
-*Restore.* The server is told configuration and state and names a subject; chunks go there, a few at a time, each with an empty
-answer; an empty one says that this was all, and the answer to it is the stream that was made. Until then there is no
-stream, and what goes wrong before leaves nothing behind, with one exception: a 2.15 server that is killed in the middle finds
-a part of the stream when it starts again. So a lost link says that the name has to be looked at; a second restore
-meets ``StreamExists`` there. The server ends a restore after 5 s without a chunk, without a word. So the last bytes of a large chunk
-are held back here until the next one comes. If none comes for `PAUSE`, one of these bytes is sent, and so on: a caller may pause for long.
+*Restore.* The server is told configuration and state and names a subject; chunks go there, a few at
+a time, each with an empty answer; an empty one says that this was all, and the answer to it is the
+stream that was made. Until then there is no stream, and what goes wrong before leaves nothing
+behind, with one exception: a 2.15 server that is killed in the middle finds a part of the stream
+when it starts again. So a lost link says that the name has to be looked at; a second restore meets
+``StreamExists`` there. The server ends a restore after 5 s without a chunk, without a word. So the
+last bytes of a large chunk are held back here until the next one comes. If none comes for `PAUSE`,
+one of these bytes is sent, and so on: a caller may pause for long.
 
-The server wants interest in the very subject of the chunks (a wildcard is none to it), hence `Port.address`.
+The server wants interest in the very subject of the chunks (a wildcard is none to it), hence
+`Port.address`.
 """
 
 from __future__ import annotations
@@ -59,9 +64,11 @@ T_co = TypeVar("T_co", covariant=True)
 
 #: Seconds of silence after which a transfer is taken for dead. The server's own patience is 5 s.
 PATIENCE: Final = 10.0
-#: Chunks of a restore under way: enough to hide the road, little enough for the server's inbound queue.
+#: Chunks of a restore under way: enough to hide the road, little enough for the server's inbound
+#: queue.
 WINDOW: Final = 8
-#: Seconds without a chunk after which a restore sends a byte of what it holds back. The server gives up after 5 s.
+#: Seconds without a chunk after which a restore sends a byte of what it holds back. The server
+#: gives up after 5 s.
 PAUSE: Final = 2.0
 #: Bytes of a large chunk that are held back for pauses: enough for half an hour.
 RESERVE: Final = 1024
@@ -75,7 +82,8 @@ _UNPACKED: Final = 1024 * 1024
 
 @frozen
 class Origin:
-    """What a server said of a stream that it sends: restore wants it back, and the CLI's ``backup.json`` is this.
+    """What a server said of a stream that it sends: restore wants it back, and the CLI's
+    ``backup.json`` is this.
 
     Attributes:
         members: ``config`` and ``state``, as they came.
@@ -102,7 +110,9 @@ class Origin:
         return StreamState.from_wire(self.members.get("state"), "a snapshot")
 
     def replicated(self, replicas: int) -> Origin:
-        """The same with so many replicas: the server takes the configuration of a restore from here."""
+        """The same with so many replicas: the server takes the configuration of a restore from
+        here.
+        """
         config = cast("Mapping[str, object]", self.members["config"])
         return Origin({**self.members, "config": {**config, "num_replicas": replicas}})
 
@@ -175,11 +185,13 @@ class Snapshot(SnapshotTransfer[bytes]):
         stream: the stream's name.
         consumers: also its consumers.
         chunk_size: bytes of a chunk, 1 kB to 1 MB; 0 leaves it to the server (128 kB).
-        window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB; 2.12).
+        window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB;
+            2.12).
         check: let the server check what it stores first, which takes longer.
         patience: seconds without a sign of life.
-        max_bytes: bytes of chunks that may wait here, with those that are still under way. Below it a chunk is answered when it
-            comes, above it when another one is taken. 0 answers each chunk when it is taken.
+        max_bytes: bytes of chunks that may wait here, with those that are still under way. Below it
+            a chunk is answered when it comes, above it when another one is taken. 0 answers each
+            chunk when it is taken.
 
     Attributes:
         origin: what `Restore` needs beside the chunks, ``None`` until the server has said it.
@@ -189,7 +201,17 @@ class Snapshot(SnapshotTransfer[bytes]):
         InvalidConfig: sizes that cannot work.
     """
 
-    __slots__ = ("_all", "_body", "_bound", "_chunks", "_owed", "_taken_at", "_waiting", "chunks", "origin")
+    __slots__ = (
+        "_all",
+        "_body",
+        "_bound",
+        "_chunks",
+        "_owed",
+        "_taken_at",
+        "_waiting",
+        "chunks",
+        "origin",
+    )
 
     STATE: ClassVar[Codecs] = {
         **SnapshotTransfer.STATE,
@@ -263,7 +285,9 @@ class Snapshot(SnapshotTransfer[bytes]):
         message = Message(frame)
         try:
             if message.status is not None and not message.payload:
-                raise NoResponders(f"{self._about}: expected a JetStream API, nobody listens", self._request)
+                raise NoResponders(
+                    f"{self._about}: expected a JetStream API, nobody listens", self._request
+                )
             self.origin = Origin(answer(message.payload, self._about, AnswerType.STREAM_SNAPSHOT))
         except JsprotoError as error:
             self.end(error)
@@ -416,10 +440,14 @@ class Restore(SnapshotTransfer[StreamInfo]):
         "sent": PLAIN,
     }
 
-    def __init__(self, api: ApiSubjects, origin: Origin, *, patience: float | timedelta = PATIENCE) -> None:
+    def __init__(
+        self, api: ApiSubjects, origin: Origin, *, patience: float | timedelta = PATIENCE
+    ) -> None:
         name = origin.config.name
         _ = origin.state
-        super().__init__(api.stream_restore(name), RequestContext(what="restore", stream=name), patience)
+        super().__init__(
+            api.stream_restore(name), RequestContext(what="restore", stream=name), patience
+        )
         self._members = {each: origin.members[each] for each in ("config", "state")}
         self._finish = 0
         self._subject = ""
@@ -433,7 +461,9 @@ class Restore(SnapshotTransfer[StreamInfo]):
     # ------------------------------------------------------------------ facts
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """A restore cannot go on over another link; the server forgets what came of it, unless it was killed."""
+        """A restore cannot go on over another link; the server forgets what came of it, unless it
+        was killed.
+        """
         if self._call and not self.ended:
             lost = ConnectionLost(
                 f"{self._about}: link lost after {self.size} bytes; a server that was killed may hold a part of the "
@@ -471,7 +501,9 @@ class Restore(SnapshotTransfer[StreamInfo]):
             self.end(error)
 
     def ticked(self, now: float) -> None:
-        """The server is silent, though it owes an answer; or the user is, and the server hears a byte."""
+        """The server is silent, though it owes an answer; or the user is, and the server hears a
+        byte.
+        """
         for timer in self.timers.expired(now):
             if timer is TransferTimer.CHUNK:
                 byte, self._held = self._held[:1], self._held[1:]
@@ -516,7 +548,9 @@ class Restore(SnapshotTransfer[StreamInfo]):
         if not isinstance(item, (bytes, bytearray)) or not item:
             raise LocalProtocolError(f"expected a chunk of bytes, got {type(item).__name__}")
         if self._draining or self.ended:
-            raise self.too_late("expected a restore that takes chunks, this one is draining or has ended")
+            raise self.too_late(
+                "expected a restore that takes chunks, this one is draining or has ended"
+            )
         if not self.room:
             self.put_blocked = True
             return False
@@ -529,7 +563,9 @@ class Restore(SnapshotTransfer[StreamInfo]):
     @property
     def room(self) -> bool:
         """Whether a chunk would be sent."""
-        return bool(self._subject) and self.port.up and not self.ended and len(self._flight) < WINDOW
+        return (
+            bool(self._subject) and self.port.up and not self.ended and len(self._flight) < WINDOW
+        )
 
     def take(self, now: float) -> StreamInfo | NeedData | Ended:
         """The stream that was made, once."""
@@ -557,16 +593,22 @@ class Restore(SnapshotTransfer[StreamInfo]):
         self._result = None if result is None else StreamInfo.from_wire(result)
 
     def _ask(self) -> None:
-        self._call = self.port.call(Call(self._request, to_json(self._members), None, self._patience))
+        self._call = self.port.call(
+            Call(self._request, to_json(self._members), None, self._patience)
+        )
 
     def _begin(self, members: Mapping[str, object]) -> None:
         subject = members["deliver_subject"]
         if not isinstance(subject, str) or not subject:
-            raise InvalidResponse(f"{self._about}: expected a subject for the chunks, seen {subject!r}")
+            raise InvalidResponse(
+                f"{self._about}: expected a subject for the chunks, seen {subject!r}"
+            )
         self._subject = subject
 
     def _send(self, chunk: bytes, now: float) -> None:
-        """Send a chunk, if there is one; while bytes are held back, the server hears one of them in every pause."""
+        """Send a chunk, if there is one; while bytes are held back, the server hears one of them in
+        every pause.
+        """
         if self._held:
             self.timers.set(TransferTimer.CHUNK, now + PAUSE)
         else:

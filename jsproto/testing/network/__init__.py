@@ -1,4 +1,6 @@
-"""Clients and the model server in virtual time, with the links between them and what can go wrong with all of it."""
+"""Clients and the model server in virtual time, with the links between them and what can go wrong
+with all of it.
+"""
 
 from __future__ import annotations
 

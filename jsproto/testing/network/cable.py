@@ -1,7 +1,9 @@
-"""A link between one client and the server: two pipes, and who at which end still takes it for open.
+"""A link between one client and the server: two pipes, and who at which end still takes it for
+open.
 
-The two ends learn of an end at different times, and one of them perhaps never: after a half-open death the server has
-forgotten the connection while the client still writes into it. Whoever writes to an end that is gone hears so after a while.
+The two ends learn of an end at different times, and one of them perhaps never: after a half-open
+death the server has forgotten the connection while the client still writes into it. Whoever writes
+to an end that is gone hears so after a while.
 """
 
 from __future__ import annotations

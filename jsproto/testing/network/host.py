@@ -1,8 +1,10 @@
-"""A client's process in a simulated network: a machine, its user, and the adapter between them and the link.
+"""A client's process in a simulated network: a machine, its user, and the adapter between them and
+the link.
 
-The host does what an adapter does (dial, hang up, carry bytes, tick), with all that can go wrong there: its clock may jump, it
-may forget to tick for a while, the whole process may stand still, and then what came meanwhile is read before timers are
-judged. Its time is the network's plus a shift of its own.
+The host does what an adapter does (dial, hang up, carry bytes, tick), with all that can go wrong
+there: its clock may jump, it may forget to tick for a while, the whole process may stand still, and
+then what came meanwhile is read before timers are judged. Its time is the network's plus a shift of
+its own.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from jsproto.testing.network.cable import Cable
 
 
 class Client(Machine, Protocol):
-    """A machine that also hears how much the transport holds: `jsproto.core.connection.connection.Connection`, or one's own."""
+    """A machine that also hears how much the transport holds:
+    `jsproto.core.connection.connection.Connection`, or one's own.
+    """
 
     def transport_unsent(self, unsent: int, now: float) -> None:
         """How many bytes the transport still holds."""
@@ -55,8 +59,10 @@ class Host:
         label: the name as bytes.
         read: bytes that came.
         written: bytes that went out.
-        deadline: when the machine wants a tick, and ``wish``: the user a turn, in the client's time, as `due` found them last.
-        stale: something has happened to its machine or its user, so their deadlines have to be found out anew.
+        deadline: when the machine wants a tick, and ``wish``: the user a turn, in the client's
+            time, as `due` found them last.
+        stale: something has happened to its machine or its user, so their deadlines have to be
+            found out anew.
     """
 
     __slots__ = (

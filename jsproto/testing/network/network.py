@@ -1,12 +1,15 @@
-"""The network: one model server, several clients, the links between them, and what can go wrong with all of it.
+"""The network: one model server, several clients, the links between them, and what can go wrong
+with all of it.
 
-Theory. Time goes from one moment at which something happens to the next. In each, what has arrived at the server is heard, the
-server lives, what it says goes on its way, and then each client that has something to do is driven like an adapter would: reads
-first, then its tick, then events, its user, and bytes out. Nobody waits for anybody, and the same seed gives the same run.
+Theory. Time goes from one moment at which something happens to the next. In each, what has arrived
+at the server is heard, the server lives, what it says goes on its way, and then each client that
+has something to do is driven like an adapter would: reads first, then its tick, then events, its
+user, and bytes out. Nobody waits for anybody, and the same seed gives the same run.
 
-Faults are verbs, to be called between two moments (`at` plans one): of a link (`cut`, `close`, `hold`, `strand`, `travel`), of
-the way to the server (`refuse`), of a client's process (`jump`, `starve`, `freeze`), of the server (`kill`, `lose`, `stop`,
-`lame_duck`, `start`, `cut_slow`; the rest are verbs of the model itself).
+Faults are verbs, to be called between two moments (`at` plans one): of a link (`cut`, `close`,
+`hold`, `strand`, `travel`), of the way to the server (`refuse`), of a client's process (`jump`,
+`starve`, `freeze`), of the server (`kill`, `lose`, `stop`, `lame_duck`, `start`, `cut_slow`; the
+rest are verbs of the model itself).
 
 What is on the line is told to ``tap``, as records that a trace is made of.
 """
@@ -35,7 +38,8 @@ _MOST_MOMENTS: Final = 2_000
 _MOST_ROUNDS: Final = 10_000
 #: How long an operating system goes on asking where nobody answers (Linux, ``tcp_syn_retries`` 6).
 _SYN_PATIENCE: Final = 127.0
-#: What the server holds for a client that does not read; beyond it is cut (nats-server ``max_pending``, which has 64 MiB).
+#: What the server holds for a client that does not read; beyond it is cut (nats-server
+#: ``max_pending``, which has 64 MiB).
 _MAX_PENDING: Final = 4 * 1024 * 1024
 
 
@@ -60,7 +64,8 @@ class Network:
         server: the model.
         road: what new links are like.
         moments: how many moments there were.
-        digest: a checksum of all bytes that clients read and wrote, and when: equal runs have equal ones.
+        digest: a checksum of all bytes that clients read and wrote, and when: equal runs have equal
+            ones.
         tap: see above.
     """
 
@@ -111,7 +116,8 @@ class Network:
         #: Something may have happened to the server, so its deadline has to be found out anew.
         self._served = True
         self._deadline = math.inf
-        #: When something was on a line last, and whose: what goes into the digest in front of the bytes.
+        #: When something was on a line last, and whose: what goes into the digest in front of the
+        #: bytes.
         self._told_at = math.nan
         self._told: Host | None = None
 
@@ -148,7 +154,9 @@ class Network:
         self.now = max(self.now, end)
 
     def flush_conversation(self) -> None:
-        """Somebody did something beside the network, with a machine or with the model: let it take its course."""
+        """Somebody did something beside the network, with a machine or with the model: let it take
+        its course.
+        """
         self._unsettle()
         self._collect()
         for host in self.hosts:
@@ -222,7 +230,9 @@ class Network:
                 server.receive_data(cable.cid, each, now)
             else:
                 # Nobody is there any more: a reset goes back.
-                cable.down.finish(ConnectionResetError("the server knows nothing of this link"), now)
+                cable.down.finish(
+                    ConnectionResetError("the server knows nothing of this link"), now
+                )
         if not cable.heard and not cable.held:
             self._cables.pop(cable.cid, None)
 
@@ -305,7 +315,9 @@ class Network:
                 machine.transport_unsent(cable.unsent, local)
             elif not out:
                 return
-        raise Restless(f"expected rest of {host.name}, seen {_MOST_ROUNDS} rounds at second {self.now:.6f}")
+        raise Restless(
+            f"expected rest of {host.name}, seen {_MOST_ROUNDS} rounds at second {self.now:.6f}"
+        )
 
     def _dialled(self, host: Host, local: float) -> None:
         """An attempt to connect comes to its end, well or not."""
@@ -316,7 +328,9 @@ class Network:
             self.server.disconnect(cid, now)
             cid = None
         if cid is None:
-            host.machine.transport_down(ConnectFailed("expected a server that answers, seen none"), local)
+            host.machine.transport_down(
+                ConnectFailed("expected a server that answers, seen none"), local
+            )
             return
         cable = Cable(cid, self.road, self._chance.fork(f"{host.name} {cid}"))
         cable.hold(*host.held_until)
@@ -373,16 +387,21 @@ class Network:
     # ------------------------------------------------------------------------------------------------ faults of links
 
     def cut(self, host: Host, *, error: Exception | None = None) -> None:
-        """The link breaks, at any byte of what is in flight; with an ``error`` for a reset, without for an end of stream."""
+        """The link breaks, at any byte of what is in flight; with an ``error`` for a reset, without
+        for an end of stream.
+        """
         cable = host.cable
         if cable is not None:
             chance = self._chance
-            cable.cut(chance.below(cable.up.size + 1), chance.below(cable.down.size + 1), error, self.now)
+            cable.cut(
+                chance.below(cable.up.size + 1), chance.below(cable.down.size + 1), error, self.now
+            )
 
     def hold(self, host: Host, seconds: float, *, up: bool = True, down: bool = True) -> None:
         """Nothing comes through for so long, then all of it: a partition, of one way if it is said.
 
-        A dial is not answered for a long time then, or, half the time, is taken by somebody on the way.
+        A dial is not answered for a long time then, or, half the time, is taken by somebody on the
+        way.
         """
         until = self.now + seconds
         before = host.held_until
@@ -449,7 +468,9 @@ class Network:
         self._all_cut()
 
     def cut_slow(self, host: Host) -> None:
-        """The server gives up on a client that does not read: it closes the link within a frame and says nothing."""
+        """The server gives up on a client that does not read: it closes the link within a frame and
+        says nothing.
+        """
         if host.cable is not None and host.cable.heard:
             self._cut_slow(host.cable)
 
@@ -461,7 +482,9 @@ class Network:
         for cable, _ in list(self._cables.values()):
             if cable.heard:
                 reset = self._chance.often(0.5)
-                self._cut_off(cable, ConnectionResetError("connection reset by peer") if reset else None)
+                self._cut_off(
+                    cable, ConnectionResetError("connection reset by peer") if reset else None
+                )
 
     def _cut_off(self, cable: Cable, error: Exception | None) -> None:
         """The server's end closes, at any byte of what is in flight."""

@@ -1,8 +1,9 @@
 """One direction of a link: what is on its way, when it comes, and in which pieces.
 
-A stream promises the order of bytes and nothing else. So a pipe may be slow and uneven, may hand over what came together in
-pieces (of one byte, if it is asked to) or what came apart in one; it may be held, and then all of it comes at once; and it
-may end at any byte of what was on its way. What it cannot do is lose, repeat or reorder: that is what TCP is for.
+A stream promises the order of bytes and nothing else. So a pipe may be slow and uneven, may hand
+over what came together in pieces (of one byte, if it is asked to) or what came apart in one; it may
+be held, and then all of it comes at once; and it may end at any byte of what was on its way. What
+it cannot do is lose, repeat or reorder: that is what TCP is for.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from attrs import frozen
 
 from jsproto.testing.chance import Chance
 
-#: Now and then (once in ``_GAPS``) between two pieces that were one write, in seconds; mostly they come at one moment, as reads of their own.
+#: Now and then (once in ``_GAPS``) between two pieces that were one write, in seconds; mostly they
+#: come at one moment, as reads of their own.
 _GAP: Final = 0.0005
 _GAPS: Final = 8
 

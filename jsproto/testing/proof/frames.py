@@ -1,6 +1,7 @@
 """What a server said, cut into frames that keep their control line as it came.
 
-The parser of clients forgets how many blanks stood in a line; the proof compares them, since servers differ there.
+The parser of clients forgets how many blanks stood in a line; the proof compares them, since
+servers differ there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from jsproto.trace.formats.framing import Framer, Piece
 
 
 class Frame(NamedTuple):
-    """One frame: the control line without its CR LF, header block and payload (both empty for control frames)."""
+    """One frame: the control line without its CR LF, header block and payload (both empty for
+    control frames).
+    """
 
     line: str
     block: bytes

@@ -1,8 +1,9 @@
 """The content of messages that somebody published beside the recording.
 
-A recording says of such a publish its subject, how many and how large. What they held stands in the recorded answers:
-in deliveries and direct gets with the stream's sequence, in answers of STREAM.MSG.GET, and, where no stream is in
-play, in the messages of a subject in their order. What nobody ever saw is made up in its size.
+A recording says of such a publish its subject, how many and how large. What they held stands in the
+recorded answers: in deliveries and direct gets with the stream's sequence, in answers of
+STREAM.MSG.GET, and, where no stream is in play, in the messages of a subject in their order. What
+nobody ever saw is made up in its size.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class Hidden:
             stream, subject = direct[1].decode(), direct[2].decode()
             block = frame.block.replace(direct[0], b"")
             self._note(
-                stream, int(direct[3]), Content(subject, None if block == _EMPTY else block, frame.payload)
+                stream,
+                int(direct[3]),
+                Content(subject, None if block == _EMPTY else block, frame.payload),
             )
         elif b"stream_msg_get_response" in frame.payload:
             self._got(frame.payload)
@@ -79,7 +82,9 @@ class Hidden:
     def _got(self, payload: bytes) -> None:
         message = table(table(read(payload)).get("message"))
         block, body = b64decode(text(message, "hdrs")), b64decode(text(message, "data"))
-        self._note("S", integer(message, "seq"), Content(text(message, "subject"), block or None, body))
+        self._note(
+            "S", integer(message, "seq"), Content(text(message, "subject"), block or None, body)
+        )
 
     def _note(self, stream: str, seq: int, content: Content) -> None:
         known = self.stored.get((stream, seq))
@@ -88,7 +93,9 @@ class Hidden:
 
 
 def _published(frame: Frame) -> Content:
-    """A delivery as it was published: without what pins added, with made-up bytes for what headers_only left out."""
+    """A delivery as it was published: without what pins added, with made-up bytes for what
+    headers_only left out.
+    """
     block, payload = _PIN.sub(b"", frame.block), frame.payload
     size = _SIZE.search(block)
     if size is not None:

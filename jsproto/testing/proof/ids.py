@@ -1,8 +1,9 @@
 """Ids that a server makes and a client says back: recorded ones become the model's.
 
-The pin of a priority group and the subject on which flow control waits for its answer are chance, and a recorded
-client repeats the ones that it heard. Both sides are watched for ids of each kind; the n-th that the recorded server made
-stands for the n-th of the model. They are as long as each other, so no size changes.
+The pin of a priority group and the subject on which flow control waits for its answer are chance,
+and a recorded client repeats the ones that it heard. Both sides are watched for ids of each kind;
+the n-th that the recorded server made stands for the n-th of the model. They are as long as each
+other, so no size changes.
 """
 
 from __future__ import annotations

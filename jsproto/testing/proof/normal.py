@@ -1,7 +1,7 @@
 """Frames without what is chance: ids, server names, ports, times and timestamps become words.
 
-What stays is compared to the byte, JSON as the values it holds. The words that vary are tables: a member of INFO or of an
-answer that is not in them is compared.
+What stays is compared to the byte, JSON as the values it holds. The words that vary are tables: a
+member of INFO or of an answer that is not in them is compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,17 @@ INFO_VARIES: Final = frozenset(
 )
 #: Members of answers that hold a time, a server's name, a key, or a span of time.
 MOMENTS: Final = frozenset(
-    {"created", "ts", "timestamp", "last_active", "time", "first_ts", "last_ts", "pinned_ts", "start"}
+    {
+        "created",
+        "ts",
+        "timestamp",
+        "last_active",
+        "time",
+        "first_ts",
+        "last_ts",
+        "pinned_ts",
+        "start",
+    }
 )
 SPANS: Final = frozenset({"ack_time", "pause_remaining", "rtt"})
 NAMES: Final = frozenset({"leader", "server", "pinned_client_id", "pinned_id"})
@@ -58,9 +68,9 @@ def normal(frame: Frame) -> tuple[str, object]:
     if operation == "INFO":
         members = read(frame.line[5:])
         varies = INFO_VARIES
-        return "INFO", {name: each for name, each in members.items() if name not in varies} if is_table(
-            members
-        ) else members
+        return "INFO", {
+            name: each for name, each in members.items() if name not in varies
+        } if is_table(members) else members
     if not frame.is_message:
         return "CONTROL", frame.line
     sid = frame.line.split()[2]
@@ -80,7 +90,9 @@ def normal(frame: Frame) -> tuple[str, object]:
 
 
 def normal_json(value: object, name: str = "") -> object:
-    """A document with its moments, spans, names and ids as words; ``name``: the member that it is the value of."""
+    """A document with its moments, spans, names and ids as words; ``name``: the member that it is
+    the value of.
+    """
     if is_table(value):
         if name in COUNTS:
             return sorted(value)

@@ -1,9 +1,11 @@
-"""A recording, played to the model: the same client bytes at the same times, and what comes back otherwise.
+"""A recording, played to the model: the same client bytes at the same times, and what comes back
+otherwise.
 
-Time moves from one record to the next; in between the model lives through its own deadlines. Frames are noted on both
-sides with their times, by whom they speak to. The server's own PINGs are left out, since it spreads them by chance, and so
-is what the model says where the recorder read no more. When a frame came may differ by what a busy machine needs, and a
-recorder that looks at one connection does not see what waits on another.
+Time moves from one record to the next; in between the model lives through its own deadlines. Frames
+are noted on both sides with their times, by whom they speak to. The server's own PINGs are left
+out, since it spreads them by chance, and so is what the model says where the recorder read no more.
+When a frame came may differ by what a busy machine needs, and a recorder that looks at one
+connection does not see what waits on another.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _NOTHING: Final = Beforehand()
 class FrameDifference(NamedTuple):
     """Where model and recording part.
 
-    ``what`` is ``content``, ``time`` or ``eof``; ``recorded`` and ``modelled`` are the frames, ``None`` where there is none.
+    ``what`` is ``content``, ``time`` or ``eof``; ``recorded`` and ``modelled`` are the frames,
+    ``None`` where there is none.
     """
 
     conn: str
@@ -49,7 +52,9 @@ class _Noted(NamedTuple):
 def prove(
     recording: Recording, beforehand: Beforehand = _NOTHING
 ) -> tuple[list[FrameDifference], tuple[str, ...]]:
-    """Where the model answers otherwise than recorded, and what it was asked for that it does not model."""
+    """Where the model answers otherwise than recorded, and what it was asked for that it does not
+    model.
+    """
     play = _Replay(recording, beforehand)
     play.run()
     return play.differences(), play.server.not_modelled
@@ -65,17 +70,24 @@ class _Replay:
         self.ids = Ids()
         self.cids: dict[str, int] = {}
         self.readers: dict[tuple[str, str], FrameReader] = {}
-        self.heard: dict[str, dict[tuple[str, str], list[_Noted]]] = {"recorded": {}, "modelled": {}}
+        self.heard: dict[str, dict[tuple[str, str], list[_Noted]]] = {
+            "recorded": {},
+            "modelled": {},
+        }
         self.unended: list[str] = []
         self.at = 0
         self.before = 0.0
         self.published = 0
-        #: What the recorder last looked at, and since when; when it looked at each connection for the last time.
+        #: What the recorder last looked at, and since when; when it looked at each connection for
+        #: the last time.
         self.looking: tuple[str, float] = ("", 0.0)
         self.ends = {record.conn: record.at for record in recording.records}
-        #: Behind this record of a connection the recorder read nothing: what the server said later was never seen.
+        #: Behind this record of a connection the recorder read nothing: what the server said later
+        #: was never seen.
         self.read_until = {
-            record.conn: at for at, record in enumerate(recording.records) if not isinstance(record, Sent)
+            record.conn: at
+            for at, record in enumerate(recording.records)
+            if not isinstance(record, Sent)
         }
 
     def run(self) -> None:
@@ -83,8 +95,12 @@ class _Replay:
             self.server.request(subject, dict(body) if body is not None else None, self.base)
         if self.beforehand.subjects:
             other = self.server.connect(self.base)
-            subs = "".join(f"SUB {each} {sid}\r\n" for sid, each in enumerate(self.beforehand.subjects))
-            self.server.receive_data(other, b'CONNECT {"verbose":false}\r\n' + subs.encode(), self.base)
+            subs = "".join(
+                f"SUB {each} {sid}\r\n" for sid, each in enumerate(self.beforehand.subjects)
+            )
+            self.server.receive_data(
+                other, b'CONNECT {"verbose":false}\r\n' + subs.encode(), self.base
+            )
         for at, record in enumerate(self.recording.records):
             self.at = at
             self.until(record.at)
@@ -141,12 +157,16 @@ class _Replay:
                 body = detail.get("request")
                 self.server.request(text(detail, "subject"), body if is_table(body) else None, now)
             case "oob", "publish":
-                self.publish(text(detail, "subject"), integer(detail, "count"), integer(detail, "bytes"), now)
+                self.publish(
+                    text(detail, "subject"), integer(detail, "count"), integer(detail, "bytes"), now
+                )
             case _:
                 pass
 
     def publish(self, pattern: str, count: int, size: int, now: float) -> None:
-        """What somebody published beside the recording; ``s.0..s.9`` is one message on each of ten subjects."""
+        """What somebody published beside the recording; ``s.0..s.9`` is one message on each of ten
+        subjects.
+        """
         first, dots, _ = pattern.partition("..")
         for number in range(count):
             subject = f"{first.removesuffix('0')}{number}" if dots else pattern
@@ -161,7 +181,9 @@ class _Replay:
     def note(self, side: str, conn: str, data: bytes, at: float) -> None:
         self.ids.heard(side, data)
         for frame in self.readers[side, conn].feed(data):
-            if frame.line == "PING" or (side == "modelled" and self.at > self.read_until.get(conn, -1)):
+            if frame.line == "PING" or (
+                side == "modelled" and self.at > self.read_until.get(conn, -1)
+            ):
                 continue
             channel, said = normal(frame)
             self.heard[side].setdefault((conn, channel), []).append(
@@ -185,5 +207,7 @@ class _Replay:
                 if abs(real.at - max(mine.at, real.since)) > TOLERANCE:
                     found.append(FrameDifference(conn, channel, at, "time", real, mine))
                     break
-        found.extend(FrameDifference(conn, "CONTROL", -1, "eof", None, None) for conn in self.unended)
+        found.extend(
+            FrameDifference(conn, "CONTROL", -1, "eof", None, None) for conn in self.unended
+        )
         return found

@@ -1,7 +1,9 @@
-"""What a recording says of its server: a model server like it, and what others did before the recorded client came.
+"""What a recording says of its server: a model server like it, and what others did before the
+recorded client came.
 
-The recorder notes the configuration of a server that it started for one scenario, as text. The few settings that the
-model knows are found in it; what it does not know makes the answers differ, which is what the proof is for.
+The recorder notes the configuration of a server that it started for one scenario, as text. The few
+settings that the model knows are found in it; what it does not know makes the answers differ, which
+is what the proof is for.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class Beforehand:
     Attributes:
         requests: API requests, each with its body, in order.
         subjects: what somebody else listened on all the time.
-        published: ``True``: whatever the answers show of messages was published before the first pull.
+        published: ``True``: whatever the answers show of messages was published before the first
+            pull.
     """
 
     requests: tuple[tuple[str, Mapping[str, object] | None], ...] = ()
@@ -50,7 +53,9 @@ def notes_of(recording: Recording) -> str:
 
 
 def base_of(recording: Recording) -> float:
-    """Virtual seconds that make the model's wall clock the recorded one, where the client names wall-clock times."""
+    """Virtual seconds that make the model's wall clock the recorded one, where the client names
+    wall-clock times.
+    """
     said = b"".join(b"".join(recording.sent(conn)) for conn in recording.connections)
     if not any(word in said for word in (b"pause_until", b"start_time", b"up_to_time", b"@at ")):
         return 0.0
@@ -72,12 +77,18 @@ def server_of(recording: Recording, now: float) -> SimServer:
     """A model server like the recorded one."""
     notes = notes_of(recording)
     user = _USER.search(notes)
-    timeout, domain, interval = _TIMEOUT.search(notes), _DOMAIN.search(notes), _INTERVAL.search(notes)
+    timeout, domain, interval = (
+        _TIMEOUT.search(notes),
+        _DOMAIN.search(notes),
+        _INTERVAL.search(notes),
+    )
     return SimServer(
         version=recording.server_version,
         now=now,
         name="rec",
-        auth=Login(user=user[1], password=user[2]) if user is not None and "accounts" not in notes else None,
+        auth=Login(user=user[1], password=user[2])
+        if user is not None and "accounts" not in notes
+        else None,
         auth_timeout=float(timeout[1]) if timeout is not None else 2.0,
         permissions=_permissions(notes),
         jetstream="jetstream: off" not in notes,

@@ -1,12 +1,14 @@
 """The model server: the root that owns the time, the connections and JetStream.
 
-Bytes and ticks in, bytes out; nothing happens by itself. Every input first lets the server live through its own
-deadlines up to that moment, one after the other and each at its own time, so it makes no difference how often or how
-late it is ticked. The same inputs give the same bytes; ids come from ``seed``.
+Bytes and ticks in, bytes out; nothing happens by itself. Every input first lets the server live
+through its own deadlines up to that moment, one after the other and each at its own time, so it
+makes no difference how often or how late it is ticked. The same inputs give the same bytes; ids
+come from ``seed``.
 
-What is stored survives :meth:`SimServer.kill` and :meth:`SimServer.start` as a file store with its last write on disk
-would keep it: file streams with their duplicates' memory, their consumers with what is delivered and acknowledged;
-memory streams and memory consumers are gone, and so is every waiting pull and every connection.
+What is stored survives :meth:`SimServer.kill` and :meth:`SimServer.start` as a file store with its
+last write on disk would keep it: file streams with their duplicates' memory, their consumers with
+what is delivered and acknowledged; memory streams and memory consumers are gone, and so is every
+waiting pull and every connection.
 """
 
 from __future__ import annotations
@@ -24,7 +26,13 @@ from jsproto.testing.simserver.account.routing import InterestRouter, Lottery, S
 from jsproto.testing.simserver.consumers.acks import Mistaken
 from jsproto.testing.simserver.session import ClientPermissions, Login, Session
 from jsproto.testing.simserver.values.documents import Table, read, table
-from jsproto.testing.simserver.values.gotime import MILLISECOND, SECOND, earlier, to_nanos, to_seconds
+from jsproto.testing.simserver.values.gotime import (
+    MILLISECOND,
+    SECOND,
+    earlier,
+    to_nanos,
+    to_seconds,
+)
 from jsproto.testing.simserver.values.profile import profile_of
 from jsproto.wire.client_commands import MAX_CONTROL_LINE, MAX_PAYLOAD, ClientCommandParser, PubLine
 
@@ -55,9 +63,11 @@ class SimServer:
         permissions: what clients may do.
         jetstream: ``False``: a server without JetStream.
         domain: JetStream domain.
-        ack_v2: acknowledgement subjects of 11 tokens (feature flag ``js_ack_fc_v2``, 2.14 and later).
+        ack_v2: acknowledgement subjects of 11 tokens (feature flag ``js_ack_fc_v2``, 2.14 and
+            later).
         max_payload: largest header block plus payload, announced and enforced.
-        max_control_line: most bytes of a line of a client, with subject and reply; enforced and not announced, as by a real server.
+        max_control_line: most bytes of a line of a client, with subject and reply; enforced and not
+            announced, as by a real server.
         max_connections: further clients are refused; 0: no limit.
         max_subs: subscriptions per client; 0: no limit.
         ping_interval: seconds between the server's PINGs.
@@ -106,7 +116,9 @@ class SimServer:
         self._server_id = self._lottery.key("N")
         self._xkey = self._lottery.key("X")
         self._router = InterestRouter(self.profile, self._lottery)
-        self._jetstream = SimJetStream(self.profile, self._router, self._lottery, domain=domain, v2=ack_v2)
+        self._jetstream = SimJetStream(
+            self.profile, self._router, self._lottery, domain=domain, v2=ack_v2
+        )
         self._api = Api(self._jetstream, name)
         self._has_jetstream = jetstream
         self._sessions: dict[int, Session] = {}
@@ -114,7 +126,8 @@ class SimServer:
         self._left: deque[int] = deque()
         self._live: dict[int, Session] = {}
         self._next_cid = 1
-        #: What somebody else says where a client waits for a listing of the API, ``None`` if nobody does.
+        #: What somebody else says where a client waits for a listing of the API, ``None`` if nobody
+        #: does.
         self.usurper: bytes | None = None
         self._up = True
         self._lame_duck = False
@@ -126,11 +139,15 @@ class SimServer:
     # ------------------------------------------------------------------------------------------------ inputs
 
     def connect(self, now: float) -> int:
-        """A client has connected; answers its number. A server that is down refuses: the connection is closed at once."""
+        """A client has connected; answers its number. A server that is down refuses: the connection
+        is closed at once.
+        """
         at = self._live_until(now)
         cid = self._next_cid
         self._next_cid += 1
-        reader = ClientCommandParser(max_payload=self.max_payload, max_control_line=self._max_control_line)
+        reader = ClientCommandParser(
+            max_payload=self.max_payload, max_control_line=self._max_control_line
+        )
         session = Session(cid, self, reader, at)
         self._sessions[cid] = session
         if not self._up or self._lame_duck:
@@ -171,7 +188,9 @@ class SimServer:
         return self._session(cid).data_to_send()
 
     def collect(self, cid: int) -> tuple[bytes, bool]:
-        """Both in one: what has been written to this client since, and whether its connection is over."""
+        """Both in one: what has been written to this client since, and whether its connection is
+        over.
+        """
         session = self._session(cid)
         return session.data_to_send(), session.closed
 
@@ -199,13 +218,17 @@ class SimServer:
         return tuple(self._live)
 
     def destination(self, subject: str) -> tuple[str, int]:
-        """The stream that a publish on ``subject`` goes to, and the sequence that it would get; ``""`` and 0 if none."""
+        """The stream that a publish on ``subject`` goes to, and the sequence that it would get;
+        ``""`` and 0 if none.
+        """
         stream = self._jetstream.reaches(subject) if self._has_jetstream else None
         return (stream.name, stream.last + 1) if stream is not None else ("", 0)
 
     @property
     def jetstream(self) -> SimJetStream:
-        """The truth: streams and consumers as they are. To look at; nothing is told to anybody if it is changed."""
+        """The truth: streams and consumers as they are. To look at; nothing is told to anybody if
+        it is changed.
+        """
         return self._jetstream
 
     def subscriptions(self, cid: int) -> int:
@@ -219,13 +242,16 @@ class SimServer:
 
     @property
     def mistaken(self) -> tuple[Mistaken, ...]:
-        """What was settled by an acknowledgement of another message that bore its sequence before; a real server does not notice."""
+        """What was settled by an acknowledgement of another message that bore its sequence before;
+        a real server does not notice.
+        """
         return tuple(self._jetstream.mistaken)
 
     # ------------------------------------------------------------------------------------------------ from the side
 
     def request(self, subject: str, body: Table | None, now: float) -> Table:
-        """A JSON API request from the side, as another client would make it; ``subject`` without ``$JS.API.``.
+        """A JSON API request from the side, as another client would make it; ``subject`` without
+        ``$JS.API.``.
 
         Raises:
             LocalProtocolError: the server would not have answered.
@@ -234,11 +260,17 @@ class SimServer:
         payload = b"" if body is None else json.dumps(body).encode()
         answer = self._api.answer(API_PREFIX + subject, None, payload, at) if self._up else None
         if answer is None:
-            raise LocalProtocolError(f"expected an API request that is answered, seen {shorten(subject)}")
+            raise LocalProtocolError(
+                f"expected an API request that is answered, seen {shorten(subject)}"
+            )
         return table(read(answer.body))
 
-    def publish(self, subject: str, payload: bytes, now: float, *, block: bytes | None = None) -> None:
-        """A message from the side, as another client would publish it, without waiting for an acknowledgement."""
+    def publish(
+        self, subject: str, payload: bytes, now: float, *, block: bytes | None = None
+    ) -> None:
+        """A message from the side, as another client would publish it, without waiting for an
+        acknowledgement.
+        """
         at = self._live_until(now)
         if self._up:
             self.published(None, PubLine(subject, "", block, payload), at)
@@ -259,7 +291,8 @@ class SimServer:
     # ------------------------------------------------------------------------------------------------ faults
 
     def step_down(self, stream: str, consumer: str, now: float) -> None:
-        """The leader of a consumer moves: its waiting pulls end with 409 Leadership Change, one for each inbox.
+        """The leader of a consumer moves: its waiting pulls end with 409 Leadership Change, one for
+        each inbox.
 
         Raises:
             LocalProtocolError: there is no such consumer.
@@ -274,7 +307,9 @@ class SimServer:
         self._jetstream.refresh(self._jetstream.streams[stream])
 
     def shutdown(self, now: float) -> None:
-        """A graceful stop: waiting pulls hear 409 Server Shutdown, and if there were any, the streams end 50 ms later."""
+        """A graceful stop: waiting pulls hear 409 Server Shutdown, and if there were any, the
+        streams end 50 ms later.
+        """
         at = self._live_until(now)
         if self._jetstream.stopped():
             self._halt_at = at + _STOP_DELAY
@@ -282,7 +317,9 @@ class SimServer:
             self._halt()
 
     def lame_duck(self, now: float, *, grace: float = 10.0) -> None:
-        """The server wants to be left: INFO says so, new clients are refused, the streams end after ``grace`` seconds."""
+        """The server wants to be left: INFO says so, new clients are refused, the streams end after
+        ``grace`` seconds.
+        """
         at = self._live_until(now)
         self._lame_duck = True
         if not self.profile.serves_as_lame_duck:
@@ -295,17 +332,23 @@ class SimServer:
         self._halt_at = at + round(grace * SECOND)
 
     def kill(self, now: float) -> None:
-        """SIGKILL: every connection ends without a word. `start` brings back what a file store keeps."""
+        """SIGKILL: every connection ends without a word. `start` brings back what a file store
+        keeps.
+        """
         self._live_until(now)
         self._halt()
 
     def image(self, now: float, *, consumers_only: bool = False) -> Image:
-        """What the disk holds at this moment, if everything written is on it; see `jsproto.testing.simserver.account.disk`."""
+        """What the disk holds at this moment, if everything written is on it; see
+        `jsproto.testing.simserver.account.disk`.
+        """
         self._live_until(now)
         return Image(self._jetstream, consumers_only=consumers_only)
 
     def lose(self, image: Image, now: float) -> None:
-        """SIGKILL, or the power fails, and the disk holds what it held at an earlier moment. An image is good for one loss."""
+        """SIGKILL, or the power fails, and the disk holds what it held at an earlier moment. An
+        image is good for one loss.
+        """
         at = self._live_until(now)
         self._halt()
         image.restore(self._jetstream, at)
@@ -316,7 +359,8 @@ class SimServer:
         self._jetstream.disk_full = full
 
     def start(self, now: float) -> None:
-        """Start again after `kill`, `shutdown` or a lame duck's end; harmless while the server is up.
+        """Start again after `kill`, `shutdown` or a lame duck's end; harmless while the server is
+        up.
 
         The same store and the same name, a new server id.
         """
@@ -382,7 +426,9 @@ class SimServer:
         self._jetstream.interest_changed(sub.subject, self._now)
 
     def published(self, session: Session | None, command: PubLine, now: int) -> bool:
-        """A message that passed the checks of its session, or came from the side; answers whether anybody listened."""
+        """A message that passed the checks of its session, or came from the side; answers whether
+        anybody listened.
+        """
         subject, reply, block, payload = command
         reached = self._router.publish(session, subject, reply, block, payload)
         if self._has_jetstream:
@@ -391,7 +437,11 @@ class SimServer:
             reached |= self._jetstream.accept(subject, reply, block, payload, now)
             if reply and subject.startswith(API_PREFIX):
                 answer = self._api.answer(subject, block, payload, now)
-                if answer is not None and self.usurper is not None and subject.startswith(_LISTINGS):
+                if (
+                    answer is not None
+                    and self.usurper is not None
+                    and subject.startswith(_LISTINGS)
+                ):
                     self._router.say(reply, None, self.usurper)
                 elif answer is not None:
                     self._router.answer(reply, answer.body, two_blanks=answer.two_blanks)
@@ -401,7 +451,11 @@ class SimServer:
         """``$JS.<domain>.API.`` is the API of this server if the domain is its own."""
         domain = self._jetstream.domain
         prefix = f"$JS.{domain}.API."
-        return API_PREFIX + subject[len(prefix) :] if domain and subject.startswith(prefix) else subject
+        return (
+            API_PREFIX + subject[len(prefix) :]
+            if domain and subject.startswith(prefix)
+            else subject
+        )
 
     # ------------------------------------------------------------------------------------------------ time
 

@@ -1,8 +1,10 @@
-"""One client connection, seen from the server: handshake, options, subscriptions, pings, and what ends it.
+"""One client connection, seen from the server: handshake, options, subscriptions, pings, and what
+ends it.
 
-A session reads commands and answers what is its own business; publishes go to the :class:`Core` that owns it. Each -ERR
-text stands once in a table that also says whether the connection survives it. What the real server punishes with silence
-(wrong arguments, broken JSON, headers without the option) ends the session without a text.
+A session reads commands and answers what is its own business; publishes go to the :class:`Core`
+that owns it. Each -ERR text stands once in a table that also says whether the connection survives
+it. What the real server punishes with silence (wrong arguments, broken JSON, headers without the
+option) ends the session without a text.
 """
 
 from __future__ import annotations
@@ -75,7 +77,8 @@ class Login:
 class ClientPermissions:
     """What clients may do: patterns; an empty ``allow`` allows everything that is not denied.
 
-    A pattern of ``subscribe_allow`` may carry a queue group behind a blank: interest only as a member of that group.
+    A pattern of ``subscribe_allow`` may carry a queue group behind a blank: interest only as a
+    member of that group.
     """
 
     publish_allow: tuple[str, ...] = ()
@@ -252,14 +255,18 @@ class Session:
         line = words.encode("utf-8", "surrogateescape")
         if block and self.headers:
             size = len(block)
-            self._out.append(b"HMSG %b%d %d\r\n%b%b\r\n" % (line, size, size + len(payload), block, payload))
+            self._out.append(
+                b"HMSG %b%d %d\r\n%b%b\r\n" % (line, size, size + len(payload), block, payload)
+            )
         else:
             self._out.append(b"MSG %b%d\r\n%b\r\n" % (line, len(payload), payload))
         if sub.limit and sub.delivered >= sub.limit:
             self._end(sub)
 
     def no_responder(self, subject: str, reply: str) -> None:
-        """Nobody listens on ``subject``: say so, if the client asked to be told and listens on ``reply`` itself."""
+        """Nobody listens on ``subject``: say so, if the client asked to be told and listens on
+        ``reply`` itself.
+        """
         if not (self.no_responders and self.headers and reply):
             return
         about = f"Nats-Subject: {subject}\r\n" if self._core.profile.subject_in_503 else ""
@@ -272,7 +279,9 @@ class Session:
         """Say ``-ERR`` and, as the table has it, hang up. An empty text hangs up without a word."""
         if text:
             self._out.append(f"-ERR '{text}'\r\n".encode("utf-8", "surrogateescape"))
-        if not text or next((ends for start, ends in ERRORS.items() if text.startswith(start)), True):
+        if not text or next(
+            (ends for start, ends in ERRORS.items() if text.startswith(start)), True
+        ):
             self.reason = text
             self.gone()
 
@@ -324,7 +333,8 @@ class Session:
             self.fail("no responders requires headers support")
             return
         if self.connected:
-            # A second CONNECT: what was subscribed before is not delivered any more (seen on all versions).
+            # A second CONNECT: what was subscribed before is not delivered any more (seen on all
+            # versions).
             for sub in self.subs.values():
                 self._core.unsubscribed(sub)
         self.connected = True

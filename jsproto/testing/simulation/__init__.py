@@ -1,4 +1,6 @@
-"""Simulated worlds: clients of ours with workloads, a network that fails, and an oracle that knows the truth."""
+"""Simulated worlds: clients of ours with workloads, a network that fails, and an oracle that knows
+the truth.
+"""
 
 from __future__ import annotations
 

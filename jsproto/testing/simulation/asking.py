@@ -71,11 +71,15 @@ class Asks(Worker):
                     "outcome", f"{self.name}: question {number} has no answer: {error!r}"
                 ) from None
         except JsprotoError as error:
-            raise RuleBroken("outcome", f"{self.name}: question {number} ended oddly: {error!r}") from None
+            raise RuleBroken(
+                "outcome", f"{self.name}: question {number} ended oddly: {error!r}"
+            ) from None
         else:
             if answer is NEED_DATA:
                 if now > opened + timeout + 1.0 and not self.world.starving(self):
-                    raise RuleBroken("outcome", f"{self.name}: question {number} is beyond its time")
+                    raise RuleBroken(
+                        "outcome", f"{self.name}: question {number} is beyond its time"
+                    )
                 return
             if cast("Message", answer).payload != b"%d" % number:
                 raise RuleBroken(
@@ -88,5 +92,10 @@ class Asks(Worker):
 
     def left(self) -> tuple[Conversation[object], ...]:
         """The subscription and the questions."""
-        found = [] if self.subscription is None else [cast("Conversation[object]", self.subscription)]
-        return (*found, *(cast("Conversation[object]", each[0]) for each in self.open_requests.values()))
+        found = (
+            [] if self.subscription is None else [cast("Conversation[object]", self.subscription)]
+        )
+        return (
+            *found,
+            *(cast("Conversation[object]", each[0]) for each in self.open_requests.values()),
+        )

@@ -1,8 +1,10 @@
-"""A worker that reads what is there until it is told that this was all, while somebody writes all the time.
+"""A worker that reads what is there until it is told that this was all, while somebody writes all
+the time.
 
-Theory. Who asks for what is there gets an end, however fast others write: what comes later is not what was asked for. So this worker reads
-from near the end of the stream, or the last of each subject, and for every message that it takes somebody stores more than one. Its
-consumer always has something left, and nothing but what was there at the beginning may decide when the end is told.
+Theory. Who asks for what is there gets an end, however fast others write: what comes later is not
+what was asked for. So this worker reads from near the end of the stream, or the last of each
+subject, and for every message that it takes somebody stores more than one. Its consumer always has
+something left, and nothing but what was there at the beginning may decide when the end is told.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ _BEFORE: Final = 40
 _SUBJECTS: Final = 20
 #: So many messages are written for one reading.
 _WRITTEN: Final = 500
-#: When all that was there has come, so many more messages may come before that is told, beside those that are stored already: a
-#: burst from the side, and what a question takes.
+#: When all that was there has come, so many more messages may come before that is told, beside
+#: those that are stored already: a burst from the side, and what a question takes.
 _SLACK: Final = 100
 #: Bits a second that a consumer may push, so that it stays behind those who write.
 _RATE: Final = 160_000
@@ -117,12 +119,16 @@ class Catches(Worker):
         config = (
             ConsumerConfig(deliver_policy=DeliverPolicy.LAST_PER_SUBJECT, filter_subject="s.*")
             if latest
-            else ConsumerConfig(deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=self.start)
+            else ConsumerConfig(
+                deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=self.start
+            )
         )
         if form is SourceKind.PUSH:
             config = config.evolve(rate_limit_bps=_RATE)
         pulls = ConsumeOptions(
-            max_messages=chance.choice((1, 2, 10, 100)), expires=5.0, idle_heartbeat=chance.choice((0.5, 2.0))
+            max_messages=chance.choice((1, 2, 10, 100)),
+            expires=5.0,
+            idle_heartbeat=chance.choice((0.5, 2.0)),
         )
         options = OrderedOptions(
             form=form,
@@ -146,7 +152,9 @@ class Catches(Worker):
         for each in messages:
             seq = each.metadata.stream_sequence
             if seq <= self.last:
-                raise RuleBroken("order", f"{self.name} handed out {seq} behind {self.last}: {self.shown()}")
+                raise RuleBroken(
+                    "order", f"{self.name} handed out {seq} behind {self.last}: {self.shown()}"
+                )
             self.last = seq
         if not told:
             self._judge_goal()
@@ -154,7 +162,9 @@ class Catches(Worker):
         return told
 
     def _judge_goal(self) -> None:
-        """All that was there when the present incarnation was seen first has come: soon that must be told."""
+        """All that was there when the present incarnation was seen first has come: soon that must
+        be told.
+        """
         feed, stream = self.feed, self.world.truth.stream
         if feed is None or stream is None:
             return
@@ -204,7 +214,9 @@ class Catches(Worker):
         if feed is not None:
             for each in self.left():
                 if self.connection.connected and not each.readable and each.deadline is None:
-                    raise RuleBroken("progress", f"{self.name} waits and has no deadline: {self.shown()}")
+                    raise RuleBroken(
+                        "progress", f"{self.name} waits and has no deadline: {self.shown()}"
+                    )
                 self.weigh(each)
 
     def left(self) -> tuple[Conversation[object], ...]:

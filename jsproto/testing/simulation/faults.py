@@ -1,7 +1,8 @@
 """What can go wrong in a simulated world, as a table, and how it is done to a network.
 
-Each row is a kind of fault: how often it is drawn, how long it lasts, and a size whose meaning is its own. A fault is a row
-that was drawn: when, to which client, for how long. What lasts is over at the next calm at the latest.
+Each row is a kind of fault: how often it is drawn, how long it lasts, and a size whose meaning is
+its own. A fault is a row that was drawn: when, to which client, for how long. What lasts is over at
+the next calm at the latest.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ FAULTS: Final[tuple[FaultKind, ...]] = (
     FaultKind(
         "kill", 6, (0.05, 20.0), (0.0, 1.0)
     ),  # 13: size is how much older the consumers' state is, in seconds
-    FaultKind("power", 1, (0.5, 20.0), (0.0, 120.0)),  # 13, 43: size is the age of the last sync, in seconds
+    FaultKind(
+        "power", 1, (0.5, 20.0), (0.0, 120.0)
+    ),  # 13, 43: size is the age of the last sync, in seconds
     FaultKind("stop", 4, (0.1, 20.0)),  # 14
     FaultKind("lame_duck", 3, (0.5, 20.0), (0.5, 10.0)),  # 14: size is the grace
     FaultKind("step_down", 6),  # 15
@@ -61,18 +64,24 @@ FAULTS: Final[tuple[FaultKind, ...]] = (
 #: Faults with draws of their own, so that a seed without them is what it was before there were any.
 MORE_FAULTS: Final[tuple[FaultKind, ...]] = (
     FaultKind("flap", 4, (2.0, 40.0), (0.05, 2.0)),  # of a link: size is how long each one lives
-    FaultKind("brief", 4, (5.0, 60.0), (0.05, 1.0)),  # the same, and no answer comes as fast as that
+    FaultKind(
+        "brief", 4, (5.0, 60.0), (0.05, 1.0)
+    ),  # the same, and no answer comes as fast as that
     FaultKind(
         "remove", 4, (1.0, 30.0)
     ),  # of the server: a consumer that readers made themselves, or one that pushes
-    FaultKind("foreign", 3, (0.5, 20.0), (0.0, 1.0)),  # somebody else answers the API: size says what
+    FaultKind(
+        "foreign", 3, (0.5, 20.0), (0.0, 1.0)
+    ),  # somebody else answers the API: size says what
 )
 
 
 @final
 @frozen(kw_only=True)
 class Fault:
-    """One fault: ``at`` and ``span`` in seconds, ``host`` the number of a client, where it is about one."""
+    """One fault: ``at`` and ``span`` in seconds, ``host`` the number of a client, where it is about
+    one.
+    """
 
     kind: str
     at: float
@@ -82,7 +91,9 @@ class Fault:
 
 
 def drawn_fault(kind: FaultKind, at: float, host: int, chance: Chance) -> Fault:
-    """A fault of this kind. Spans and sizes are drawn evenly over their magnitudes, so short ones are not rare."""
+    """A fault of this kind. Spans and sizes are drawn evenly over their magnitudes, so short ones
+    are not rare.
+    """
     return Fault(
         kind=kind.name,
         at=round(at, 4),

@@ -27,7 +27,8 @@ _WELL: Final = frozenset(
         EndReason.TOO_LARGE,
     }
 )
-#: What is given up goes back within so many seconds: less than any consumer here waits for an acknowledgement.
+#: What is given up goes back within so many seconds: less than any consumer here waits for an
+#: acknowledgement.
 _RETURNED: Final = 0.5
 #: So often is one given up in a calm, where there is much to be done.
 _MOST_GIVEN_UP: Final = 4
@@ -39,7 +40,13 @@ class Fetches(Reader):
     """Reads in batches, one after the other; ``single`` reads one message at a time."""
 
     def __init__(
-        self, name: str, connection: Connection, world: World, chance: Chance, *, single: bool = False
+        self,
+        name: str,
+        connection: Connection,
+        world: World,
+        chance: Chance,
+        *,
+        single: bool = False,
     ) -> None:
         super().__init__(name, connection, world, chance)
         self.single = single
@@ -53,7 +60,8 @@ class Fetches(Reader):
         self.hasty = apart.choice((0.0, 0.0, 0.05, 0.5))
         self._apart = apart
         self._given_up = 0
-        #: When the fetch that was given up in a calm had begun, and from when on nothing of it may be owed.
+        #: When the fetch that was given up in a calm had begun, and from when on nothing of it may
+        #: be owed.
         self._left_behind: tuple[float, float] | None = None
 
     def turn(self, now: float) -> None:
@@ -86,11 +94,15 @@ class Fetches(Reader):
             return
         late = now - self.opened - fetch.options.wait
         if late > 1.0 and not self.world.starving(self):
-            raise RuleBroken("outcome", f"{self.name} is {late:.3f} s beyond its time: {self.shown()}")
+            raise RuleBroken(
+                "outcome", f"{self.name} is {late:.3f} s beyond its time: {self.shown()}"
+            )
         self.at = max(now + 1.0, self.opened + fetch.options.wait + 1.1)
 
     def _give_up(self, fetch: Fetch[JsMessage], now: float) -> None:
-        """Leave it as who is cancelled does, at any moment: what is at hand, or on its way, goes back at once."""
+        """Leave it as who is cancelled does, at any moment: what is at hand, or on its way, goes
+        back at once.
+        """
         network_now = self.world.now
         # What a replay holds goes to the inbox that it was held for.
         consumer = self.world.truth.consumer(self.name)
@@ -103,7 +115,9 @@ class Fetches(Reader):
         self.at = now + 2 * _RETURNED
 
     def _judge_left_behind(self) -> None:
-        """What had come, or was coming, when it gave up is due again, long before the server would miss an acknowledgement."""
+        """What had come, or was coming, when it gave up is due again, long before the server would
+        miss an acknowledgement.
+        """
         left, self._left_behind = self._left_behind, None
         consumer = self.world.truth.consumer(self.name)
         if left is None or consumer is None:
@@ -118,7 +132,9 @@ class Fetches(Reader):
 
     def _open(self, now: float) -> Fetch[JsMessage]:
         options = self._options()
-        fetch: Fetch[JsMessage] = FetchOne(self.next, options) if self.single else Fetch(self.next, options)
+        fetch: Fetch[JsMessage] = (
+            FetchOne(self.next, options) if self.single else Fetch(self.next, options)
+        )
         self.fetch = fetch
         self.opened = now
         self.opened_at, self.opened_calm = self.world.now, self.world.calm
@@ -134,7 +150,9 @@ class Fetches(Reader):
 
     def _options(self) -> FetchOptions:
         chance = self.chance
-        mode = chance.choice((FetchMode.WAIT, FetchMode.WAIT, FetchMode.NO_WAIT, FetchMode.DRAIN_THEN_WAIT))
+        mode = chance.choice(
+            (FetchMode.WAIT, FetchMode.WAIT, FetchMode.NO_WAIT, FetchMode.DRAIN_THEN_WAIT)
+        )
         expires = chance.choice((0.3, 2.0, 5.0, 20.0))
         most = 1 if self.single else chance.choice((1, 3, 20, 200))
         size = chance.choice((None, None, None, 5_000)) if not self.single else None
@@ -153,7 +171,9 @@ class Fetches(Reader):
             )
         quiet = self.opened_quiet and self.world.quiet
         if reason is None or reason in _NEVER or (quiet and reason not in _WELL):
-            raise RuleBroken("outcome", f"{self.name} ended with {reason} and {error!r}: {self.shown()}")
+            raise RuleBroken(
+                "outcome", f"{self.name} ended with {reason} and {error!r}: {self.shown()}"
+            )
         if quiet and self.owed and not self.got:
             raise RuleBroken(
                 "outcome",

@@ -27,7 +27,8 @@ class Hears(Reader):
         super().__init__(name, connection, world, chance)
         self.feed: PushSubscription[JsMessage] | None = None
         self.leaving = False
-        #: How many heartbeats it had missed when its consumer was deleted, if it was listening then.
+        #: How many heartbeats it had missed when its consumer was deleted, if it was listening
+        #: then.
         self._robbed_at: int | None = None
 
     def wished(self) -> Table:
@@ -48,7 +49,8 @@ class Hears(Reader):
         feed = self.feed
         self._robbed_at = None
         if feed is not None and feed.stage is Stage.GOING and not self.leaving:
-            # Nobody can tell the silence of a replay from that of a deleted consumer before its first heartbeat.
+            # Nobody can tell the silence of a replay from that of a deleted consumer before its
+            # first heartbeat.
             self._robbed_at = self.missed if feed.liveness.watching or not self._replays else None
 
     def linked(self, now: float) -> None:
@@ -70,7 +72,9 @@ class Hears(Reader):
             self.feed is not None and self.feed.liveness.silent
         )  # told before, and nothing has come since
         if self._robbed_at is not None and self.missed == self._robbed_at and not silent:
-            raise RuleBroken("silence", f"{self.name} listens to nobody and has not noticed: {self.shown()}")
+            raise RuleBroken(
+                "silence", f"{self.name} listens to nobody and has not noticed: {self.shown()}"
+            )
 
     def turn(self, now: float) -> None:
         """Take and settle what is there."""
@@ -100,7 +104,9 @@ class Hears(Reader):
             self._left(now)
         else:
             if items is ENDED:
-                raise RuleBroken("end", f"{self.name} ended though nobody wanted it: {self.shown()}")
+                raise RuleBroken(
+                    "end", f"{self.name} ended though nobody wanted it: {self.shown()}"
+                )
 
     def _left(self, now: float) -> None:
         self.feed = None

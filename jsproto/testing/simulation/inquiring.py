@@ -1,7 +1,7 @@
 """Workers that ask the API: for stored messages, and for what there is.
 
-What is answered is compared with what the model has. An answer that is none must be an error, whoever gave it: nothing that was said by
-somebody else may be taken for "there is nothing".
+What is answered is compared with what the model has. An answer that is none must be an error,
+whoever gave it: nothing that was said by somebody else may be taken for "there is nothing".
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ class Inquires(Worker):
             self.completed(question)
             self._done(now)
         elif now > question.opened + _MOST and not self.world.starving(self):
-            raise RuleBroken("outcome", f"{self.name}: {question.what} is beyond its time: {self.shown()}")
+            raise RuleBroken(
+                "outcome", f"{self.name}: {question.what} is beyond its time: {self.shown()}"
+            )
         else:
             self.at = max(now + 0.5, question.opened + _MOST + 0.1)
 
@@ -115,7 +117,9 @@ class Inquires(Worker):
             RuleBroken: nothing was wrong.
         """
         if question.quiet and self.world.quiet:
-            raise RuleBroken("outcome", f"{self.name}: {question.what} ended with {error!r}") from None
+            raise RuleBroken(
+                "outcome", f"{self.name}: {question.what} ended with {error!r}"
+            ) from None
 
     def judge(self) -> None:
         """What is asked has its time, which each turn judges."""
@@ -136,7 +140,12 @@ class Gets(Inquires):
         chance, stream = self.chance, self.world.truth.stream
         messages = self.js.stream(self.world.truth.stream_name).messages
         first, last = (1, 1) if stream is None else (stream.first, max(stream.first, stream.last))
-        seq = max(1, first + chance.below(last - first + 1) if chance.often(0.5) else last - chance.below(20))
+        seq = max(
+            1,
+            first + chance.below(last - first + 1)
+            if chance.often(0.5)
+            else last - chance.below(20),
+        )
         direct = chance.often(0.7)
         self.seen = 0
         asked: Conversation[StoredMessage]
@@ -146,7 +155,10 @@ class Gets(Inquires):
             case 1:
                 asked, what = messages.last("s.side", direct=direct), "the last message"
             case 2:
-                asked, what = messages.next("s.*", seq=seq, direct=direct), f"the next message from {seq}"
+                asked, what = (
+                    messages.next("s.*", seq=seq, direct=direct),
+                    f"the next message from {seq}",
+                )
             case _:
                 asked, what = messages.batch(seq=seq, limit=30, page=10), f"a batch from {seq}"
         return cast("Conversation[object]", asked), f"{what}{' direct' * direct}", stream
@@ -158,19 +170,23 @@ class Gets(Inquires):
             return
         if found.seq <= self.seen:
             raise RuleBroken(
-                "outcome", f"{self.name}: {question.what} gave {found.seq} behind {self.seen}: {found!r}"
+                "outcome",
+                f"{self.name}: {question.what} gave {found.seq} behind {self.seen}: {found!r}",
             )
         self.seen = found.seq
         stored = stream.message(found.seq)
         if found.seq > stream.last or (stored is not None and not _same(stored, found)):
             raise RuleBroken(
-                "outcome", f"{self.name}: {question.what} gave {found!r}, stored is {_shown(stored)}"
+                "outcome",
+                f"{self.name}: {question.what} gave {found!r}, stored is {_shown(stored)}",
             )
 
     def failed(self, question: _Question, error: JsprotoError) -> None:
         """A message that is not there is no fault, and no answer is one that can't be read."""
         if isinstance(error, InvalidResponse):
-            raise RuleBroken("outcome", f"{self.name}: {question.what} ended with {error!r}") from None
+            raise RuleBroken(
+                "outcome", f"{self.name}: {question.what} ended with {error!r}"
+            ) from None
         if not isinstance(error, MessageNotFound):
             super().failed(question, error)
 
@@ -199,12 +215,16 @@ class Lists(Inquires):
         return frozenset(jetstream.consumers.get(self.world.truth.stream_name, ()))
 
     def answered(self, question: _Question, item: object) -> None:
-        """What was there before and is there still has been named, and nothing that was never there."""
+        """What was there before and is there still has been named, and nothing that was never
+        there.
+        """
         before, after = cast("frozenset[str]", question.before), self._there(question.what)
         if question.what == "the account":
             told = cast("AccountInfo", item).streams
             if not min(len(before), len(after)) <= told <= max(len(before), len(after)):
-                raise RuleBroken("outcome", f"{self.name}: the account has {after}, seen {told} streams")
+                raise RuleBroken(
+                    "outcome", f"{self.name}: the account has {after}, seen {told} streams"
+                )
             return
         names = frozenset(_name_of(each) for each in cast("tuple[object, ...]", item))
         if self.world.troubled("delete_stream", "power") or before != after:
@@ -219,7 +239,9 @@ class Lists(Inquires):
         if isinstance(error, InvalidResponse) and self.world.troubled("foreign"):
             return
         if isinstance(error, InvalidResponse):
-            raise RuleBroken("outcome", f"{self.name}: {question.what} ended with {error!r}") from None
+            raise RuleBroken(
+                "outcome", f"{self.name}: {question.what} ended with {error!r}"
+            ) from None
         super().failed(question, error)
 
 

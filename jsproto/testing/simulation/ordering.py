@@ -34,7 +34,9 @@ class Orders(Worker):
         apart = chance.fork("form")
         self.options = OrderedOptions(
             form=apart.choice((SourceKind.PULL, SourceKind.PULL, SourceKind.PUSH)),
-            config=ConsumerConfig(replay_policy=ReplayPolicy.ORIGINAL if apart.often(0.3) else None),
+            config=ConsumerConfig(
+                replay_policy=ReplayPolicy.ORIGINAL if apart.often(0.3) else None
+            ),
             pulls=ConsumeOptions(
                 max_messages=chance.choice((1, 10, 500)),
                 expires=expires,
@@ -80,7 +82,9 @@ class Orders(Worker):
             self._left(now)
         else:
             if items is ENDED:
-                raise RuleBroken("end", f"{self.name} ended though nobody wanted it: {self.shown()}")
+                raise RuleBroken(
+                    "end", f"{self.name} ended though nobody wanted it: {self.shown()}"
+                )
 
     def _left(self, now: float) -> None:
         self.missed = self.vain
@@ -106,7 +110,9 @@ class Orders(Worker):
         return self.missed + (0 if self.feed is None else self.feed.resets)
 
     def replays(self) -> bool:
-        """A server that replays answers no pull before the next message is due, so a new consumer may be under way as well."""
+        """A server that replays answers no pull before the next message is due, so a new consumer
+        may be under way as well.
+        """
         feed = self.feed
         if feed is None or not feed.options.paced:
             return False
@@ -120,20 +126,33 @@ class Orders(Worker):
     def judge(self) -> None:
         """Everything has come, and the reader waits with a deadline."""
         stream = self.world.truth.stream
-        newest = 0 if stream is None else max((each.seq for each in stream.after(self.last + 1)), default=0)
+        newest = (
+            0
+            if stream is None
+            else max((each.seq for each in stream.after(self.last + 1)), default=0)
+        )
         feed = self.feed
         consumer = None if feed is None else self.world.truth.consumer(feed.incarnation.name)
         paced = self.replays()
         if newest > self.last and not paced:
-            raise RuleBroken("lost", f"{self.name} is at {self.last} of {newest} in a calm: {self.shown()}")
+            raise RuleBroken(
+                "lost", f"{self.name} is at {self.last} of {newest} in a calm: {self.shown()}"
+            )
         if feed is None:
             return
         if consumer is not None:
             self.world.truth.judge_asked(self.name, consumer, feed.intake.lead.asked, self.shown)
         for each in self.left():
             # A replay is silent for as long as it was silent at first.
-            if self.connection.connected and not each.readable and each.deadline is None and not paced:
-                raise RuleBroken("progress", f"{self.name} waits and has no deadline: {self.shown()}")
+            if (
+                self.connection.connected
+                and not each.readable
+                and each.deadline is None
+                and not paced
+            ):
+                raise RuleBroken(
+                    "progress", f"{self.name} waits and has no deadline: {self.shown()}"
+                )
             self.weigh(each)
 
     def left(self) -> tuple[Conversation[object], ...]:

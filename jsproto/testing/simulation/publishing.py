@@ -14,7 +14,8 @@ from jsproto.testing.simulation.oracle import RuleBroken
 from jsproto.testing.simulation.worker import Worker, World
 from jsproto.wire.headers import Headers
 
-#: Each ending that is no acknowledgement, and what can be the reason for it; nothing: whatever has to do with the link or the server.
+#: Each ending that is no acknowledgement, and what can be the reason for it; nothing: whatever has
+#: to do with the link or the server.
 _REASONS: Final[dict[Outcome, tuple[str, ...]]] = {
     Outcome.REFUSED: ("disk_full",),
     Outcome.NO_RESPONDERS: ("delete_stream", "power", "lame_duck", "stop"),
@@ -75,7 +76,9 @@ class Publishes(Worker):
         while self.waiting:
             number = window.taken + 1
             headers = Headers({"Nats-Msg-Id": f"{self.name}-{number}"}) if self.resend else None
-            if not self.connection.put(window, (f"s.{self.name}", self._payload(number), headers), now):
+            if not self.connection.put(
+                window, (f"s.{self.name}", self._payload(number), headers), now
+            ):
                 break
             self.waiting -= 1
             self.operations += 1
@@ -111,8 +114,12 @@ class Publishes(Worker):
         if stream is None or self.world.troubled("power", "delete_stream"):
             return
         message = stream.message(ack.seq)
-        if ack.seq > stream.last or (message is not None and message.payload != self._payload(result.number)):
-            raise RuleBroken("outcome", f"{self.name}: {result} says {ack}, the stream has {message}")
+        if ack.seq > stream.last or (
+            message is not None and message.payload != self._payload(result.number)
+        ):
+            raise RuleBroken(
+                "outcome", f"{self.name}: {result} says {ack}, the stream has {message}"
+            )
 
     def judge(self) -> None:
         """Nothing is under way but what was just published, and each message ended once."""
@@ -122,14 +129,18 @@ class Publishes(Worker):
         ended = sum(window.counts.values())
         if window.pending != window.taken - ended:
             raise RuleBroken(
-                "counters", f"{self.name}: {window.pending} pending of {window.taken}, {ended} have ended"
+                "counters",
+                f"{self.name}: {window.pending} pending of {window.taken}, {ended} have ended",
             )
         if window.pending:
             raise RuleBroken(
-                "progress", f"{self.name}: {window.pending} pending in a calm: {window.snapshot()}"[:3000]
+                "progress",
+                f"{self.name}: {window.pending} pending in a calm: {window.snapshot()}"[:3000],
             )
         if self.results and len(self.ended) != ended:
-            raise RuleBroken("outcome", f"{self.name}: {ended} have ended, {len(self.ended)} were told")
+            raise RuleBroken(
+                "outcome", f"{self.name}: {ended} have ended, {len(self.ended)} were told"
+            )
         for each in self.left():
             self.weigh(each)
 

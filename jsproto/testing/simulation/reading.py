@@ -1,4 +1,6 @@
-"""Workers that read from a durable consumer: what they share, and the one that reads in an endless feed."""
+"""Workers that read from a durable consumer: what they share, and the one that reads in an endless
+feed.
+"""
 
 from __future__ import annotations
 
@@ -93,8 +95,11 @@ class Reader(Worker):
         truth = self.world.truth
         consumer = truth.consumer(self.name)
         if consumer is None:
-            raise RuleBroken("progress", f"expected consumer {self.name} in a calm, it is not there")
-        # The info also makes the server look over its waiting pulls. Second 0 is any time: it never runs backwards.
+            raise RuleBroken(
+                "progress", f"expected consumer {self.name} in a calm, it is not there"
+            )
+        # The info also makes the server look over its waiting pulls. Second 0 is any time: it never
+        # runs backwards.
         answer = truth.server.request(f"CONSUMER.INFO.{truth.stream_name}.{self.name}", None, 0.0)
         left = (integer(answer, "num_pending"), integer(answer, "num_ack_pending"))
         if left != (0, 0) and not consumer.paced:
@@ -110,7 +115,9 @@ class Reader(Worker):
             waits = self.connection.connected and not each.ended and not each.readable
             # A replay is silent for as long as it was silent at first.
             if waits and each.deadline is None and not consumer.paced:
-                raise RuleBroken("progress", f"{self.name} waits and has no deadline: {self.shown()}")
+                raise RuleBroken(
+                    "progress", f"{self.name} waits and has no deadline: {self.shown()}"
+                )
 
     def asked(self) -> int | None:
         """Messages that it believes to be owed; ``None`` if it counts otherwise."""
@@ -135,7 +142,10 @@ class Consumes(Reader):
             )
         else:
             self.options = ConsumeOptions(
-                max_bytes=2_000 * bound, expires=expires, idle_heartbeat=heartbeat, on_deleted=deleted
+                max_bytes=2_000 * bound,
+                expires=expires,
+                idle_heartbeat=heartbeat,
+                on_deleted=deleted,
             )
         #: Seconds that each message takes, outside of a calm.
         self.pause = chance.choice((0.0, 0.0, 0.0, 0.01, 1.0))
@@ -149,7 +159,9 @@ class Consumes(Reader):
         if not feed.port.up:  # it is gone again already
             return
         if max((each.issued for each in feed.ledger.open.values()), default=-math.inf) < now:
-            raise RuleBroken("progress", f"{self.name} asks for nothing on a new link: {self.shown()}")
+            raise RuleBroken(
+                "progress", f"{self.name} asks for nothing on a new link: {self.shown()}"
+            )
 
     def turn(self, now: float) -> None:
         """Take and settle what is there; one by one, if each takes its time."""
@@ -196,7 +208,9 @@ class Consumes(Reader):
             self.connection.close(cast("Conversation[object]", feed), now)
         else:
             self.connection.tell(
-                cast("Conversation[object]", feed), StopMode.DRAIN if how == 1 else StopMode.STOP, now
+                cast("Conversation[object]", feed),
+                StopMode.DRAIN if how == 1 else StopMode.STOP,
+                now,
             )
         self.woken = True
 
@@ -209,7 +223,9 @@ class Consumes(Reader):
         else:
             well = isinstance(error, ConsumerDeleted) and self.bereaved
         if not well:
-            raise RuleBroken("end", f"{self.name} ended though nobody wanted it: {error!r}: {self.shown()}")
+            raise RuleBroken(
+                "end", f"{self.name} ended though nobody wanted it: {error!r}: {self.shown()}"
+            )
         self.missed = self.vain
         self.feed = None
         self.bereaved = False
@@ -218,7 +234,9 @@ class Consumes(Reader):
     @property
     def vain(self) -> int:
         """Missed heartbeats, and pulls whose end never came."""
-        return self.missed + (0 if self.feed is None else self.feed.ledger.counts.get(EndReason.DEADLINE, 0))
+        return self.missed + (
+            0 if self.feed is None else self.feed.ledger.counts.get(EndReason.DEADLINE, 0)
+        )
 
     def asked(self) -> int | None:
         """What the open pulls owe."""
@@ -256,7 +274,9 @@ class Shares(Consumes):
 
 
 class Steady(Consumes):
-    """Reads with the options that there are by default, takes all there is, and acknowledges it: what speed is measured with."""
+    """Reads with the options that there are by default, takes all there is, and acknowledges it:
+    what speed is measured with.
+    """
 
     def __init__(self, name: str, connection: Connection, world: World, chance: Chance) -> None:
         super().__init__(name, connection, world, chance)

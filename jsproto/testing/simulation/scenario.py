@@ -1,18 +1,18 @@
 """What a seed stands for: who does what in a simulated world, and what goes wrong there and when.
 
-A scenario is data, drawn from its seed before anything runs, and small enough to be written into the head of a trace. Whoever draws
-later (links, users) has a sequence of their own, so a scenario with some of its parts taken out is the same world for the rest:
-that is what makes a failure small enough to be read.
+A scenario is data, drawn from its seed before anything runs, and small enough to be written into
+the head of a trace. Whoever draws later (links, users) has a sequence of their own, so a scenario
+with some of its parts taken out is the same world for the rest: that is what makes a failure small
+enough to be read.
 
-Time goes in turns: storms, in which faults happen, and calms behind them. At the end of each calm everything must be as if
-nothing had happened.
+Time goes in turns: storms, in which faults happen, and calms behind them. At the end of each calm
+everything must be as if nothing had happened.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Final, cast, final
+from typing import Any, Final, cast, final
 
 from attrs import asdict, evolve, frozen
 
@@ -22,10 +22,23 @@ from jsproto.testing.simserver import PROFILES
 from jsproto.testing.simulation.faults import FAULTS, MORE_FAULTS, Fault, FaultKind, drawn_fault
 
 #: Kinds of workloads, as often as they are drawn.
-KINDS: Final = ("consume", "consume", "consume", "fetch", "next", "window", "ordered", "push", "request")
+KINDS: Final = (
+    "consume",
+    "consume",
+    "consume",
+    "fetch",
+    "next",
+    "window",
+    "ordered",
+    "push",
+    "request",
+)
 #: Those that read from a consumer.
-READERS: Final = frozenset({"consume", "steady", "fetch", "next", "ordered", "push", "group", "read"})
-#: Kinds of workloads that a world may hold beside those; they have draws of their own, so the rest of a seed is as it was without them.
+READERS: Final = frozenset(
+    {"consume", "steady", "fetch", "next", "ordered", "push", "group", "read"}
+)
+#: Kinds of workloads that a world may hold beside those; they have draws of their own, so the rest
+#: of a seed is as it was without them.
 MORE_KINDS: Final = ("group", "ordered", "read", "get", "list")
 #: Seconds of a storm, from and to.
 STORM: Final = (60.0, 400.0)
@@ -67,7 +80,8 @@ class Scenario:
         burst: how many of them come together.
         size: bytes of their payloads, about.
         retention: of the stream.
-        dressed: which part of the messages from the side bears headers under names of the server's own.
+        dressed: which part of the messages from the side bears headers under names of the server's
+            own.
         works: the workloads.
         storms: beginning and end of each storm; what is between is calm.
         faults: what goes wrong, in order.
@@ -98,8 +112,9 @@ class Scenario:
         """
         try:
             members = cast("dict[str, list[dict[str, object]]]", json.loads(text))
-            works = tuple(Work(**cast("Mapping[str, str]", each)) for each in members.pop("works"))  # type: ignore[arg-type]  # of the same shape as it was written
-            faults = tuple(Fault(**cast("Mapping[str, float]", each)) for each in members.pop("faults"))  # type: ignore[arg-type]  # the same
+            # Any: a member that is missing, or of another type, raises below.
+            works = tuple(Work(**cast("Any", each)) for each in members.pop("works"))
+            faults = tuple(Fault(**cast("Any", each)) for each in members.pop("faults"))
             storms = tuple(tuple(each) for each in members.pop("storms"))
             return cls(**members, works=works, storms=storms, faults=faults)  # type: ignore[arg-type]  # the same
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -156,7 +171,9 @@ def drawn(seed: int, hours: float, kinds: tuple[str, ...] = ()) -> Scenario:
 
 
 def measured(seed: int, hours: float) -> Scenario:
-    """What speed is measured with: all faults of the seed, and one consumer with default options at 10 messages a second."""
+    """What speed is measured with: all faults of the seed, and one consumer with default options at
+    10 messages a second.
+    """
     return evolve(drawn(seed, hours, ("steady",)), rate=10.0, burst=10, size=20, retention="limits")
 
 

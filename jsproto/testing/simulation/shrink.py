@@ -1,8 +1,10 @@
-"""A failing scenario made small: the same rule is broken, by as few faults and workloads in as short a time as can be found.
+"""A failing scenario made small: the same rule is broken, by as few faults and workloads in as
+short a time as can be found.
 
-What comes after the failure is taken out at once. Then workloads are, one by one, and faults, in halves, quarters and so on down to
-single ones (delta debugging); whatever still fails in the same way is kept. A scenario has a sequence of draws for each of its
-parts, so taking one out leaves the others as they were, and this gets far.
+What comes after the failure is taken out at once. Then workloads are, one by one, and faults, in
+halves, quarters and so on down to single ones (delta debugging); whatever still fails in the same
+way is kept. A scenario has a sequence of draws for each of its parts, so taking one out leaves the
+others as they were, and this gets far.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ _MOST_RUNS: Final = 80
 
 
 def fault_of(report: SimulationReport) -> str:
-    """What went wrong, in a word: the rule that was broken, or the kind of error; empty if nothing did."""
+    """What went wrong, in a word: the rule that was broken, or the kind of error; empty if nothing
+    did.
+    """
     failure = report.failure
     if isinstance(failure, RuleBroken):
         return failure.rule
@@ -34,7 +38,8 @@ def shrunk(
     most_runs: int = _MOST_RUNS,
     run: Callable[[Scenario], SimulationReport] = lambda each: Simulation(scenario=each).run(),
 ) -> tuple[Scenario, SimulationReport]:
-    """The smallest scenario that fails as this one does, as far as so many runs can find it, and its report.
+    """The smallest scenario that fails as this one does, as far as so many runs can find it, and
+    its report.
 
     One that does not fail is given back as it is.
     """

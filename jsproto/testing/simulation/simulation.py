@@ -1,9 +1,10 @@
 """A simulation: a world drawn from a seed, lived through, and judged.
 
-Theory. The model server holds one stream; clients of ours work on it, each over a link of its own; messages come from the side and
-through windows. In storms faults happen; in the calm behind each of them everything heals, publishing ends after a while, and
-when the calm is over every rule of the oracle must hold. In the end all clients are closed or drained and must leave
-nothing behind. One seed is one run, byte for byte.
+Theory. The model server holds one stream; clients of ours work on it, each over a link of its own;
+messages come from the side and through windows. In storms faults happen; in the calm behind each of
+them everything heals, publishing ends after a while, and when the calm is over every rule of the
+oracle must hold. In the end all clients are closed or drained and must leave nothing behind. One
+seed is one run, byte for byte.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _STREAM: Final = "S"
 _MAX_AGE: Final = 1200.0
 #: No message is larger, where that matters.
 _LARGEST: Final = 2_000
-#: Seconds between two looks at the consumers that readers make for themselves; how many each may leave behind, and how many it may make
-#: within two looks.
+#: Seconds between two looks at the consumers that readers make for themselves; how many each may
+#: leave behind, and how many it may make within two looks.
 _WATCHED: Final = 10.0
 _MOST_LEFT: Final = 6
 _MOST_MADE: Final = 15
@@ -51,7 +52,8 @@ _MOST_MADE: Final = 15
 _HUSH: Final = 30.0
 #: After a calm has ended, the network may take so long to come to rest.
 _REST: Final = 10.0
-#: What a client may say, in bytes: for each message or operation, each second and worker, each fault, and at all.
+#: What a client may say, in bytes: for each message or operation, each second and worker, each
+#: fault, and at all.
 _PER_MESSAGE: Final = 500
 _PER_SECOND: Final = 600
 _PER_FAULT: Final = 4_000
@@ -122,7 +124,9 @@ class Simulation:
         self.calm = True
         self._chance = Chance(self.scenario.seed)
         server = SimServer(version=self.scenario.version, seed=self.scenario.seed)
-        self.network = Network(server, self._chance.fork("network"), road=Road(jitter=0.0005), tap=tap)
+        self.network = Network(
+            server, self._chance.fork("network"), road=Road(jitter=0.0005), tap=tap
+        )
         self.truth = Truth(server, _STREAM)
         self.trouble = Trouble(self)
         self._books: dict[str, DeliveryRecord] = {}
@@ -215,7 +219,9 @@ class Simulation:
                 "allow_direct": True,
             }
             if any(each.kind == "read" for each in self.scenario.works):
-                config["max_msg_size"] = _LARGEST  # how much a consumer with a rate may push at once
+                config["max_msg_size"] = (
+                    _LARGEST  # how much a consumer with a rate may push at once
+                )
             self._ask(f"STREAM.CREATE.{_STREAM}", config, now)
         for name, wished in self.consumers.items():
             if self.truth.consumer(name) is None and name not in self.away:
@@ -242,7 +248,11 @@ class Simulation:
         """Those consumers have been away for long enough in a calm: everybody must have noticed."""
         away, self.away = self.away, set()
         for worker in self._workers:
-            if isinstance(worker, Hears) and worker.name in away and self.truth.consumer(worker.name) is None:
+            if (
+                isinstance(worker, Hears)
+                and worker.name in away
+                and self.truth.consumer(worker.name) is None
+            ):
                 worker.noticed()
         self.furnish()
         self.bereave()
@@ -333,7 +343,9 @@ class Simulation:
         network = self.network
         first = self._published + 1
         self._published += count
-        payloads = [b"%d%b" % (number, self._payload) for number in range(first, self._published + 1)]
+        payloads = [
+            b"%d%b" % (number, self._payload) for number in range(first, self._published + 1)
+        ]
         block = (
             self._configure_messages.choice(STRANGE)
             if self._configure_messages.often(self.scenario.dressed)
@@ -342,7 +354,9 @@ class Simulation:
         network.server.publish_run(subject, payloads, network.now, block=block)
 
     def _watch_consumers(self) -> None:
-        """How many consumers readers make for themselves, and leave behind, is bounded at all times."""
+        """How many consumers readers make for themselves, and leave behind, is bounded at all
+        times.
+        """
         network, jetstream = self.network, self.network.server.jetstream
         since = to_nanos(network.now - 2 * _WATCHED)
         made = Counter(name.partition("-")[0] for at, name in jetstream.made if at >= since)
@@ -355,7 +369,8 @@ class Simulation:
             name = worker.name
             if left[name] > _MOST_LEFT:
                 raise RuleBroken(
-                    "consumers", f"{name} has left {left[name]} consumers on the stream: {worker.shown()}"
+                    "consumers",
+                    f"{name} has left {left[name]} consumers on the stream: {worker.shown()}",
                 )
             if isinstance(worker, Orders) and made[name] > _MOST_MADE:
                 raise RuleBroken(
@@ -376,7 +391,9 @@ class Simulation:
                 worker.woken = True
 
     def _judge(self, vain: list[int | None]) -> None:
-        """The calm is over; so often everybody had waited in vain when it became quiet, but for those whose consumer replayed then."""
+        """The calm is over; so often everybody had waited in vain when it became quiet, but for
+        those whose consumer replayed then.
+        """
         network = self.network
         end = network.now + _REST
         while not network.idle and network.now < end:
@@ -398,7 +415,9 @@ class Simulation:
             paced = consumer is not None and consumer.paced
             if books.owed:
                 stream = self.truth.stream
-                kept: set[bytes] = set() if stream is None else {each.payload for each in stream.after(0)}
+                kept: set[bytes] = (
+                    set() if stream is None else {each.payload for each in stream.after(0)}
+                )
                 books.owed = [each for each in books.owed if each in kept]
             books.settled(fresh, self.truth.mistaken(name), paced=paced)
         self._judge_frames()
@@ -422,7 +441,8 @@ class Simulation:
             said = host.written - self._said[at]
             if said > bound:
                 raise RuleBroken(
-                    "frames", f"{host.name} has said {said} bytes in {seconds:.0f} s, {bound:.0f} are due"
+                    "frames",
+                    f"{host.name} has said {said} bytes in {seconds:.0f} s, {bound:.0f} are due",
                 )
             self._said[at] = host.written
             connection = household.connection
@@ -464,7 +484,8 @@ class Simulation:
             )
             if left != (True, None, 0, b""):
                 raise RuleBroken(
-                    "residue", f"{host.name} is closed, has a deadline, conversations, bytes: {left}"
+                    "residue",
+                    f"{host.name} is closed, has a deadline, conversations, bytes: {left}",
                 )
         if network.server.connections:
             raise RuleBroken("residue", f"the server still knows {network.server.connections}")

@@ -1,4 +1,6 @@
-"""Faults, done to a network: each row of the table in `jsproto.testing.simulation.faults` is one case here."""
+"""Faults, done to a network: each row of the table in `jsproto.testing.simulation.faults` is one
+case here.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,12 @@ from jsproto.testing.simulation.worker import Household
 
 #: A clogged road holds so many bytes.
 _CLOGGED: Final = 64
-#: So many seconds of a calm a consumer that was taken away from its listener stays away: long enough for any heartbeat to be missed.
+#: So many seconds of a calm a consumer that was taken away from its listener stays away: long
+#: enough for any heartbeat to be missed.
 _AWAY: Final = 30.0
-#: What somebody else says where an answer of the API is waited for: nothing, a text, an empty document, the acknowledgement of
-#: a stream that stores every subject, the answer to another question, and the right type without what belongs to it.
+#: What somebody else says where an answer of the API is waited for: nothing, a text, an empty
+#: document, the acknowledgement of a stream that stores every subject, the answer to another
+#: question, and the right type without what belongs to it.
 FOREIGN: Final = (
     b"",
     b"hello",
@@ -39,7 +43,8 @@ class Place(Protocol):
     consumers: dict[str, dict[str, object]]
     stream_name: str
     calm: bool
-    #: Consumers that were taken away from their listeners, and are not made anew before a while of calm is over.
+    #: Consumers that were taken away from their listeners, and are not made anew before a while of
+    #: calm is over.
     away: set[str]
 
     def furnish(self) -> None:
@@ -76,7 +81,9 @@ class Trouble:
         self.recent: set[str] = set()
 
     def plan(self, fault: Fault) -> None:
-        """Do it when its time comes. What the disk holds is looked at earlier, where it is that which comes back."""
+        """Do it when its time comes. What the disk holds is looked at earlier, where it is that
+        which comes back.
+        """
         network = self._place.network
         if fault.kind in {"kill", "power"} and fault.size >= 0.001:
             only = fault.kind == "kill"
@@ -194,7 +201,9 @@ class Trouble:
                     server.request(f"CONSUMER.PAUSE.{stream}.{name}", {"pause_until": until}, now)
 
     def _rewound(self, last: int) -> None:
-        """The stream goes on behind this sequence: whoever is made anew begins there at the latest, and in a new stream at its beginning."""
+        """The stream goes on behind this sequence: whoever is made anew begins there at the latest,
+        and in a new stream at its beginning.
+        """
         for config in self._place.consumers.values():
             if not last:
                 config.pop("deliver_policy", None)
@@ -218,13 +227,17 @@ class Trouble:
         if server.profile.pause:
             for name in place.consumers:
                 server.request(
-                    f"CONSUMER.PAUSE.{place.stream_name}.{name}", {"pause_until": rfc3339(0)}, network.now
+                    f"CONSUMER.PAUSE.{place.stream_name}.{name}",
+                    {"pause_until": rfc3339(0)},
+                    network.now,
                 )
         if place.away:
             network.at(network.now + _AWAY, place.given_back)
 
     def _flap(self, fault: Fault, end: float) -> None:
-        """Every link of this client breaks some time after it has come up, until ``end`` or the next calm."""
+        """Every link of this client breaks some time after it has come up, until ``end`` or the
+        next calm.
+        """
         network, life = self._place.network, fault.size
         host, household = network.hosts[fault.host], self._place.households[fault.host]
         up: tuple[Cable | None, float] = (None, 0.0)
@@ -245,7 +258,9 @@ class Trouble:
         look()
 
     def _usurp(self, which: float, span: float) -> None:
-        """Somebody else answers the listings of the API for a while; the answers of the server do not come."""
+        """Somebody else answers the listings of the API for a while; the answers of the server do
+        not come.
+        """
         network = self._place.network
         said = FOREIGN[int(which * len(FOREIGN)) % len(FOREIGN)]
         network.server.usurper = said
@@ -257,7 +272,9 @@ class Trouble:
         network.at(network.now + span, back)
 
     def _remove(self, names: list[str]) -> None:
-        """Consumers that readers made for themselves are deleted, and those that push; nobody who listens is told."""
+        """Consumers that readers made for themselves are deleted, and those that push; nobody who
+        listens is told.
+        """
         place = self._place
         server, now = place.network.server, place.network.now
         for name in names:
@@ -268,7 +285,9 @@ class Trouble:
                 place.taken_away(name)
 
     def _delete(self, name: str) -> None:
-        """Delete a consumer. Whoever makes it anew has it begin behind what was settled, so that no message is passed over."""
+        """Delete a consumer. Whoever makes it anew has it begin behind what was settled, so that no
+        message is passed over.
+        """
         place = self._place
         server, now = place.network.server, place.network.now
         start = server.jetstream.consumers[place.stream_name][name].settled_to + 1

@@ -1,8 +1,10 @@
-"""The users of a simulated client: workers that share one connection, and the household that they form.
+"""The users of a simulated client: workers that share one connection, and the household that they
+form.
 
-A worker does what application code would: it opens conversations, takes what is there, waits to be woken, gives up. It takes
-nothing unless somebody told it to look again (`Ready`), so a wake-up that never comes is a message that never arrives. Its time
-is that of its connection: it stands still while a clock that leapt back has not caught up.
+A worker does what application code would: it opens conversations, takes what is there, waits to be
+woken, gives up. It takes nothing unless somebody told it to look again (`Ready`), so a wake-up that
+never comes is a message that never arrives. Its time is that of its connection: it stands still
+while a clock that leapt back has not caught up.
 """
 
 from __future__ import annotations
@@ -85,7 +87,8 @@ class Worker:
         woken: somebody told it to look again.
         operations: conversations that it opened, and messages that it sent.
         handed: messages that it was handed.
-        missed: heartbeats that it was told to have missed, and what else of `vain` belongs to conversations that are over.
+        missed: heartbeats that it was told to have missed, and what else of `vain` belongs to
+            conversations that are over.
     """
 
     def __init__(self, name: str, connection: Connection, world: World, chance: Chance) -> None:
@@ -107,11 +110,15 @@ class Worker:
         """A link is up."""
 
     def bereft(self) -> None:
-        """The stream or the consumer is not what it was: something was deleted, or lost by the disk."""
+        """The stream or the consumer is not what it was: something was deleted, or lost by the
+        disk.
+        """
 
     @property
     def vain(self) -> int:
-        """How often it has waited in vain so far: for a heartbeat, for the end of a pull, for whatever else a healthy server always gives."""
+        """How often it has waited in vain so far: for a heartbeat, for the end of a pull, for
+        whatever else a healthy server always gives.
+        """
         return self.missed
 
     def replays(self) -> bool:

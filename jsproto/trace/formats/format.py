@@ -11,18 +11,21 @@ r"""The format ``.trace``: one record a line, text that a person reads and that 
     > a PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.x.1 12\r\n{"batch":10}\r\n
     < a MSG orders.new 2 $JS.ACK.S.C.1.1.1.1795813228857713434.0 5\r\n\{5}\r\n
 
-Theory. The first line names the version, lines with ``:`` behind it say what was recorded (a name, a blank, text). Then
-come five kinds of records, told by their first character: ``@`` the clock in seconds since the start, for everything
-behind it; ``!`` a verb of the user; ``<`` bytes from the server; ``>`` bytes to it; ``=`` an event or an item. All but the clock
-name a connection (``-`` for none). Verbs and events have a name and may have a JSON object. Empty lines, and lines that
-begin with ``#``, are for people.
+Theory. The first line names the version, lines with ``:`` behind it say what was recorded (a name,
+a blank, text). Then come five kinds of records, told by their first character: ``@`` the clock in
+seconds since the start, for everything behind it; ``!`` a verb of the user; ``<`` bytes from the
+server; ``>`` bytes to it; ``=`` an event or an item. All but the clock name a connection (``-`` for
+none). Verbs and events have a name and may have a JSON object. Empty lines, and lines that begin
+with ``#``, are for people.
 
-Bytes are printable ASCII as it is; ``\\`` stands for a backslash, ``\r \n \t`` for what they always are, ``\xNN`` for any
-other byte, and ``\{n}`` for n bytes that were not kept, ``\{n abc...}`` with a digest of them: `jsproto.trace.formats.redaction`
-decides which. They are read as n dots, so every count on the line stays true.
+Bytes are printable ASCII as it is; ``\\`` stands for a backslash, ``\r \n \t`` for what they always
+are, ``\xNN`` for any other byte, and ``\{n}`` for n bytes that were not kept, ``\{n abc...}`` with
+a digest of them: `jsproto.trace.formats.redaction` decides which. They are read as n dots, so every
+count on the line stays true.
 
-A reader takes one line at a time and holds nothing. Each line, each hidden stretch, and all hidden bytes together are bounded,
-so no file can make it take more memory or time than the file is worth. Numbers of connections and times cost nothing.
+A reader takes one line at a time and holds nothing. Each line, each hidden stretch, and all hidden
+bytes together are bounded, so no file can make it take more memory or time than the file is worth.
+Numbers of connections and times cost nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +36,15 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from jsproto.errors import LocalProtocolError, shorten
-from jsproto.trace.formats.recording import MOST_BYTES, Happened, Received, Record, Sent, Waited, Wished
+from jsproto.trace.formats.recording import (
+    MOST_BYTES,
+    Happened,
+    Received,
+    Record,
+    Sent,
+    Waited,
+    Wished,
+)
 
 MAGIC: Final = "#jsproto-trace/"
 VERSION: Final = 2
@@ -50,11 +61,13 @@ _NAME: Final = re.compile(r"[^\s\x00-\x1f]{1,256}").fullmatch
 _TIME: Final = re.compile(rb"[0-9]{1,15}(?:\.[0-9]{1,12})?").fullmatch
 _PRINTABLE: Final = bytes(range(0x20, 0x7F))
 _ESCAPED: Final = re.compile(rb"[^\\]*(?:\\(?:[\\rnt]|x[0-9a-f]{2})[^\\]*)*").fullmatch
-#: What is shown before a hidden stretch, and the stretch. Escapes are read in pairs, so two backslashes never begin one.
+#: What is shown before a hidden stretch, and the stretch. Escapes are read in pairs, so two
+#: backslashes never begin one.
 _PART: Final = re.compile(rb"([^\\]*(?:\\[^{][^\\]*)*)\\\{([0-9]{1,9})(?: [0-9a-f]{1,64})?\}").match
 _ESCAPES: Final = {0x0D: "\\r", 0x0A: "\\n", 0x09: "\\t", 0x5C: "\\\\"}
 _TABLE: Final = [
-    _ESCAPES.get(byte, chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}") for byte in range(256)
+    _ESCAPES.get(byte, chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}")
+    for byte in range(256)
 ]
 _AS_LATIN: Final = {byte: text for byte, text in enumerate(_TABLE) if text != chr(byte)}
 
@@ -70,7 +83,9 @@ def hidden(size: int, digest: str = "") -> str:
 
 
 def maybe_hidden(data: bytes | str) -> bool:
-    """Whether this may be a stretch that was not kept: what it was cannot be told, and nobody may be blamed for it."""
+    """Whether this may be a stretch that was not kept: what it was cannot be told, and nobody may
+    be blamed for it.
+    """
     return bool(data) and not (data.strip(b".") if isinstance(data, bytes) else data.strip("."))
 
 
@@ -78,7 +93,8 @@ def maybe_hidden(data: bytes | str) -> bool:
 
 
 def first_lines(about: Mapping[str, str]) -> str:
-    """The beginning of a file: its version, and what is said about it, each name and text on a line.
+    """The beginning of a file: its version, and what is said about it, each name and text on a
+    line.
 
     Raises:
         LocalProtocolError: a name with blanks, or a text of more than one line.
@@ -86,7 +102,9 @@ def first_lines(about: Mapping[str, str]) -> str:
     lines = [FIRST_LINE]
     for name, text in about.items():
         if _NAME(name) is None or len(text.splitlines()) > 1 or text != text.strip():
-            raise LocalProtocolError(f"expected a name and one line of text, seen {shorten((name, text))}")
+            raise LocalProtocolError(
+                f"expected a name and one line of text, seen {shorten((name, text))}"
+            )
         lines.append(f": {name} {text}".rstrip())
     return "\n".join(lines) + "\n"
 
@@ -109,12 +127,16 @@ def record_line(record: Record) -> str:
     """
     match record:
         case Sent() | Received():
-            return bytes_line("<" if isinstance(record, Received) else ">", record.conn, escaped(record.data))
+            return bytes_line(
+                "<" if isinstance(record, Received) else ">", record.conn, escaped(record.data)
+            )
         case Waited():
             return f"= {_conn(record.conn)} waited\n"
         case _:
             if _NAME(record.name) is None:
-                raise LocalProtocolError(f"expected a name of one word, seen {shorten(record.name)}")
+                raise LocalProtocolError(
+                    f"expected a name of one word, seen {shorten(record.name)}"
+                )
             kind = "=" if isinstance(record, Happened) else "!"
             return f"{kind} {_conn(record.conn)} {record.name}{_detail(record.detail)}\n"
 
@@ -159,7 +181,8 @@ class LineReader:
         return self._most - self._hidden
 
     def read(self, line: bytes) -> Record | None:
-        """The record of a line without its end, ``None`` for a line that only moves the clock or says nothing.
+        """The record of a line without its end, ``None`` for a line that only moves the clock or
+        says nothing.
 
         Raises:
             LocalProtocolError: no line of this format.
@@ -180,7 +203,9 @@ class LineReader:
             return self._words(kind, line[2:])
         if not line or line[:1] == b"#":
             return None
-        raise LocalProtocolError(f"expected a line that begins with @ ! < > or =, seen {shorten(line)}")
+        raise LocalProtocolError(
+            f"expected a line that begins with @ ! < > or =, seen {shorten(line)}"
+        )
 
     def _name(self, conn: bytes) -> str:
         name = self._names.get(conn)
@@ -232,7 +257,9 @@ class LineReader:
             )
         self._hidden += size
         if self._hidden > self._most:
-            raise LocalProtocolError(f"expected at most {self._most} hidden bytes in one file, seen more")
+            raise LocalProtocolError(
+                f"expected at most {self._most} hidden bytes in one file, seen more"
+            )
         return b"." * size
 
 
@@ -270,7 +297,9 @@ def _object(text: bytes) -> dict[str, object]:
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise LocalProtocolError(f"expected a JSON object, seen {shorten(text)} ({error})") from None
+        raise LocalProtocolError(
+            f"expected a JSON object, seen {shorten(text)} ({error})"
+        ) from None
     if not isinstance(value, dict):
         raise LocalProtocolError(f"expected a JSON object, seen {shorten(text)}")
     return cast("dict[str, object]", value)

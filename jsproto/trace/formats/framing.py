@@ -1,8 +1,10 @@
-"""Where frames begin and end in the bytes of one direction, of a client or of a server; what they say is for others.
+"""Where frames begin and end in the bytes of one direction, of a client or of a server; what they
+say is for others.
 
-Theory. Bytes go in as they were read or written, whole frames come out, each with every byte that it was sent with. The grammar is that
-of both sides, and lenient: an operation, blanks, numbers at the end of the line. Bytes that make no sense end it: from there on
-nobody knows where a frame begins. A frame that is larger than any server allows counts as senseless.
+Theory. Bytes go in as they were read or written, whole frames come out, each with every byte that
+it was sent with. The grammar is that of both sides, and lenient: an operation, blanks, numbers at
+the end of the line. Bytes that make no sense end it: from there on nobody knows where a frame
+begins. A frame that is larger than any server allows counts as senseless.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Framer:
     __slots__ = ("_awaited", "_dead", "_held", "_size")
 
     def __init__(self) -> None:
-        #: What is not yet a frame, as it came: joined when it is looked at, so that a large frame in small pieces is joined once.
+        #: What is not yet a frame, as it came: joined when it is looked at, so that a large frame
+        #: in small pieces is joined once.
         self._held: list[bytes] = []
         self._size = 0
         #: Nobody need look before so many bytes are held.
@@ -52,7 +55,9 @@ class Framer:
         self._dead = False
 
     def feed(self, data: bytes) -> list[Piece]:
-        """The frames that these bytes complete; behind the first senseless byte, all that comes as one piece."""
+        """The frames that these bytes complete; behind the first senseless byte, all that comes as
+        one piece.
+        """
         if self._dead:
             return [Piece(b"", data)] if data else []
         self._held.append(data)
@@ -108,7 +113,11 @@ def size_behind(line: bytes) -> int:
 def server_reader() -> Parser:
     """Reads what any server says to any client."""
     return Parser(
-        any_sid=True, max_control_line=_LIMIT, max_info=_LIMIT, max_payload=_LIMIT, max_header=_LIMIT
+        any_sid=True,
+        max_control_line=_LIMIT,
+        max_info=_LIMIT,
+        max_payload=_LIMIT,
+        max_header=_LIMIT,
     )
 
 

@@ -1,8 +1,11 @@
-"""One door to traces of both formats: lines go in, one by one, records come out with the numbers of their lines.
+"""One door to traces of both formats: lines go in, one by one, records come out with the numbers of
+their lines.
 
-Theory. The first line tells which format it is: a JSON object is a raw recording (`jsproto.trace.formats.recording`), ``#jsproto-trace/``
-is ours (`jsproto.trace.formats.format`). Lines are taken as they are asked for, so a trace of any length is read in the memory of its longest
-line. A fault is one `TraceError` that names its line; what was read before it has been given out already.
+Theory. The first line tells which format it is: a JSON object is a raw recording
+(`jsproto.trace.formats.recording`), ``#jsproto-trace/`` is ours (`jsproto.trace.formats.format`).
+Lines are taken as they are asked for, so a trace of any length is read in the memory of its longest
+line. A fault is one `TraceError` that names its line; what was read before it has been given out
+already.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ class Trace:
 
     Attributes:
         schema: ``jsproto-trace/1`` for raw recordings, ``jsproto-trace/2`` for our format.
-        about: what the first lines say, texts only: ``scenario``, ``server_version``, ``description`` ...
+        about: what the first lines say, texts only: ``scenario``, ``server_version``,
+            ``description`` ...
     """
 
     __slots__ = ("_lines", "_number", "about", "schema")
@@ -51,12 +55,15 @@ class Trace:
             self.about = _raw_about(first)
         elif first.startswith(own.MAGIC.encode()):
             if first != own.FIRST_LINE.encode():
-                raise TraceError(f"expected version {own.VERSION} of the format, seen {shorten(first)}", 1)
+                raise TraceError(
+                    f"expected version {own.VERSION} of the format, seen {shorten(first)}", 1
+                )
             self.schema = own.FIRST_LINE[1:]
             self.about = self._own_about()
         else:
             raise TraceError(
-                f"expected {own.FIRST_LINE} or a raw recording's JSON object, seen {shorten(first)}", 1
+                f"expected {own.FIRST_LINE} or a raw recording's JSON object, seen {shorten(first)}",
+                1,
             )
 
     def records(self) -> Iterator[tuple[int, Record]]:
@@ -110,7 +117,8 @@ def _raw_about(line: bytes) -> dict[str, str]:
 
 
 def read_trace(data: bytes) -> Trace:
-    """The trace that these bytes are; a last line without an end is taken as broken off, as in a file.
+    """The trace that these bytes are; a last line without an end is taken as broken off, as in a
+    file.
 
     Raises:
         TraceError: the first lines are not those of a trace.
@@ -132,7 +140,9 @@ def text_of(line: bytes) -> bytes:
 
 
 def lines_of(data: bytes) -> Iterator[bytes]:
-    """The lines in these bytes, each with its end, which is a line feed and nothing else; the last may have none."""
+    """The lines in these bytes, each with its end, which is a line feed and nothing else; the last
+    may have none.
+    """
     start = 0
     while start < len(data):
         end = data.find(b"\n", start) + 1 or len(data)

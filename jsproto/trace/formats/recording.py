@@ -1,11 +1,13 @@
 """Raw recordings of a real server (schema ``jsproto-trace/1``): text lines in, typed records out.
 
-Theory. A recording is what one client and one server said to each other, byte for byte, with the time of each read and
-write; each line is a JSON object. The first says what was played and what the recorder counted, every other is
-one of four things: bytes to the server, bytes from it, a wait in which nothing came, an event of the outside world. A
-connection name stands for one link. Nothing here opens a file: whoever has the text gives it.
+Theory. A recording is what one client and one server said to each other, byte for byte, with the
+time of each read and write; each line is a JSON object. The first says what was played and what the
+recorder counted, every other is one of four things: bytes to the server, bytes from it, a wait in
+which nothing came, an event of the outside world. A connection name stands for one link. Nothing
+here opens a file: whoever has the text gives it.
 
-`parse_recording` holds a recording whole; `raw_first` and `raw_record` read it line by line, for `jsproto.trace.formats.reading`.
+`parse_recording` holds a recording whole; `raw_first` and `raw_record` read it line by line, for
+`jsproto.trace.formats.reading`.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ class Waited:
 @final
 @frozen(kw_only=True)
 class Happened:
-    """Something outside the bytes: ``connected``, ``eof``, ``server_signal``, ``oob`` ... ``detail`` keeps the rest."""
+    """Something outside the bytes: ``connected``, ``eof``, ``server_signal``, ``oob`` ...
+    ``detail`` keeps the rest.
+    """
 
     at: float
     name: str
@@ -72,7 +76,9 @@ class Happened:
 @final
 @frozen(kw_only=True)
 class Wished:
-    """A verb of the user: ``fetch``, ``consume``, ``ack`` ... with its arguments. Raw recordings have none."""
+    """A verb of the user: ``fetch``, ``consume``, ``ack`` ... with its arguments. Raw recordings
+    have none.
+    """
 
     at: float
     name: str
@@ -82,7 +88,8 @@ class Wished:
 
 Record: TypeAlias = Sent | Received | Waited | Happened | Wished
 
-#: Events that only a rerun needs (`jsproto.trace.replay.rerun`): what a connection began with, drew, was asked for and when it was ticked. Nobody reads them.
+#: Events that only a rerun needs (`jsproto.trace.replay.rerun`): what a connection began with,
+#: drew, was asked for and when it was ticked. Nobody reads them.
 INNER: Final = frozenset({"begin", "entropy", "step", "tick", "read", "refused", "ended"})
 
 
@@ -100,7 +107,9 @@ class SeenStatus:
 @final
 @frozen(kw_only=True)
 class Observed:
-    """What the recorder counted in the recorded bytes: frames by operation, statuses (60 at most), ``-ERR`` lines, EOFs."""
+    """What the recorder counted in the recorded bytes: frames by operation, statuses (60 at most),
+    ``-ERR`` lines, EOFs.
+    """
 
     operations: Mapping[str, int]
     statuses: tuple[SeenStatus, ...]
@@ -117,7 +126,8 @@ class Recording:
     server_version: str
     description: str
     expected: tuple[str, ...]
-    #: What the recorder noted of its server, such as the configuration of one that it started for this scenario.
+    #: What the recorder noted of its server, such as the configuration of one that it started for
+    #: this scenario.
     notes: tuple[str, ...]
     observed: Observed
     connections: tuple[str, ...]
@@ -136,7 +146,8 @@ def parse_recording(text: str | bytes) -> Recording:
     """The recording that these lines are.
 
     Raises:
-        LocalProtocolError: not the schema, or a line that cannot be read; the message names the line.
+        LocalProtocolError: not the schema, or a line that cannot be read; the message names the
+            line.
     """
     lines = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).splitlines()
     number = 0
@@ -196,7 +207,11 @@ def raw_record(text: str | bytes) -> Record:
         case "tick":
             return Waited(at=at, conn=conn)
         case "event":
-            detail = {name: value for name, value in line.items() if name not in {"t", "dir", "name", "conn"}}
+            detail = {
+                name: value
+                for name, value in line.items()
+                if name not in {"t", "dir", "name", "conn"}
+            }
             return Happened(at=at, name=_member(line, "name", str), conn=conn, detail=detail)
         case _:
             raise LocalProtocolError(f"expected dir s2c, c2s, tick or event, seen {shorten(kind)}")
@@ -208,7 +223,9 @@ def _data(line: dict[str, object]) -> bytes:
     size = _member(line, "len", int)
     if not 0 <= size <= MOST_BYTES:
         raise LocalProtocolError(f"expected a len from 0 to {MOST_BYTES}, seen {shorten(size)}")
-    data = zlib.decompressobj().decompress(b64decode(_member(line, "z64", str), validate=True), size + 1)
+    data = zlib.decompressobj().decompress(
+        b64decode(_member(line, "z64", str), validate=True), size + 1
+    )
     if len(data) != size:
         raise LocalProtocolError(f"expected z64 of {size} bytes, seen another length")
     return data

@@ -1,16 +1,18 @@
 """What of the bytes may be kept: credentials never, what users wrote only if that was asked for.
 
-Theory. Bytes of one direction go in as they were read or written, text for a trace comes out, frame by frame: a frame is looked
-at as a whole, so it comes out with the bytes that complete it. Then
+Theory. Bytes of one direction go in as they were read or written, text for a trace comes out, frame
+by frame: a frame is looked at as a whole, so it comes out with the bytes that complete it. Then
 
-- CONNECT loses every secret it may hold, whatever was asked for, and so does the signature over the nonce;
-- payloads and values of headers stay if they are the protocol's own (requests to ``$JS.``, acks, answers of the API, headers
-  that begin with ``Nats-``, the status line), because without them nothing can be judged;
-- all others are kept, replaced by their length, or by length and digest, as `Keep` says. ``NONE`` leaves out the
-  message's subject too, where it is not the protocol's.
+- CONNECT loses every secret it may hold, whatever was asked for, and so does the signature over the
+  nonce;
+- payloads and values of headers stay if they are the protocol's own (requests to ``$JS.``, acks,
+  answers of the API, headers that begin with ``Nats-``, the status line), because without them
+  nothing can be judged;
+- all others are kept, replaced by their length, or by length and digest, as `Keep` says. ``NONE``
+  leaves out the message's subject too, where it is not the protocol's.
 
-With ``FULL``, bytes from the server are given out as they came, cut as they were. Bytes that make no sense are never
-given out but as their length (`jsproto.trace.formats.framing`).
+With ``FULL``, bytes from the server are given out as they came, cut as they were. Bytes that make
+no sense are never given out but as their length (`jsproto.trace.formats.framing`).
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ class Redactor:
 
     Args:
         keep: what is kept of that which users wrote.
-        secrets: those of the link, which both directions share: CONNECT brings them, and a ``-ERR`` may echo them.
+        secrets: those of the link, which both directions share: CONNECT brings them, and a ``-ERR``
+            may echo them.
     """
 
     __slots__ = ("_framer", "_keep", "secrets")
@@ -108,7 +111,9 @@ def shown(piece: Piece, keep: Keep) -> str:
         return hidden(len(body))
     words = TOKENS.split(line.strip(b" \t\r\n"))
     operation = words[0].upper()
-    if operation.startswith(b"CONNECT"):  # the server asks for no blank behind it (parser.go OP_CONNECT)
+    if operation.startswith(
+        b"CONNECT"
+    ):  # the server asks for no blank behind it (parser.go OP_CONNECT)
         return _connect(line)
     if operation not in MESSAGES:
         return escaped(line)
@@ -156,7 +161,9 @@ def _connect(line: bytes) -> str:
     """CONNECT without its secrets; one that is no JSON object may hold anything, anywhere."""
     members = _members(line)
     if members is None:
-        return "CONNECT " + hidden(max(1, len(line.strip()) - 8)) + escaped(line[len(line.rstrip()) :])
+        return (
+            "CONNECT " + hidden(max(1, len(line.strip()) - 8)) + escaped(line[len(line.rstrip()) :])
+        )
     told = {name: item if name in _TOLD else REDACTED for name, item in members.items()}
     return "CONNECT " + escaped(json.dumps(told, separators=(",", ":")).encode()) + "\\r\\n"
 

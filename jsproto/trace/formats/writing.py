@@ -1,7 +1,9 @@
-"""The writer of ``.trace``: records go in, text comes out, and nothing that must not be kept is ever in it.
+"""The writer of ``.trace``: records go in, text comes out, and nothing that must not be kept is
+ever in it.
 
-Theory. What may be kept is decided here and nowhere later (`jsproto.trace.formats.redaction`), so whoever holds a file holds no secret. The writer
-remembers the clock, to write it only when it has moved, and for each connection and direction the frame that is not yet whole.
+Theory. What may be kept is decided here and nowhere later (`jsproto.trace.formats.redaction`), so
+whoever holds a file holds no secret. The writer remembers the clock, to write it only when it has
+moved, and for each connection and direction the frame that is not yet whole.
 """
 
 from __future__ import annotations
@@ -34,10 +36,12 @@ class TraceWriter:
     Attributes:
         head: the first lines of the file.
         keep: what is kept.
-        reads: whether to say how many frames came with one read, if it was not just one: a rerun needs it. With everything kept each line is a read.
+        reads: whether to say how many frames came with one read, if it was not just one: a rerun
+            needs it. With everything kept each line is a read.
 
     Raises:
-        LocalProtocolError: a name in ``about`` that is more than one word, or a text of more than one line.
+        LocalProtocolError: a name in ``about`` that is more than one word, or a text of more than
+            one line.
     """
 
     __slots__ = ("_at", "_halves", "_secrets", "head", "keep", "reads")
@@ -51,25 +55,33 @@ class TraceWriter:
         self.head = own.first_lines({"payload": keep.value.lower(), **(about or {})})
 
     def lines(self, record: Record) -> str:
-        """The lines of one record, often none: a frame is written when it is whole. Time never runs back.
+        """The lines of one record, often none: a frame is written when it is whole. Time never runs
+        back.
 
         Raises:
-            LocalProtocolError: a name that is more than one word, or a detail that JSON cannot carry.
+            LocalProtocolError: a name that is more than one word, or a detail that JSON cannot
+                carry.
         """
         if isinstance(record, Received | Sent):
             kind = "<" if isinstance(record, Received) else ">"
             secrets = self._secrets.setdefault(record.conn, set())
             if kind == "<" and self.keep is Keep.FULL:
                 line = own.record_line(record)
-                return self._clock(record.at) + (silenced(line, secrets) if b"-ERR" in record.data else line)
+                return self._clock(record.at) + (
+                    silenced(line, secrets) if b"-ERR" in record.data else line
+                )
             half = self._halves.setdefault((kind, record.conn), Redactor(self.keep, secrets))
             lines = [own.bytes_line(kind, record.conn, text) for text in half.feed(record.data)]
             if self.reads and kind == "<" and len(lines) != 1:
-                read = Happened(at=record.at, name=READ, conn=record.conn, detail={"frames": len(lines)})
+                read = Happened(
+                    at=record.at, name=READ, conn=record.conn, detail={"frames": len(lines)}
+                )
                 lines.insert(0, own.record_line(read))
             return self._clock(record.at) + "".join(lines) if lines else ""
         line = own.record_line(record)
-        ended = self._ended(record.conn) if isinstance(record, Happened) and record.name in ENDS else ""
+        ended = (
+            self._ended(record.conn) if isinstance(record, Happened) and record.name in ENDS else ""
+        )
         return self._clock(record.at) + ended + line
 
     def end(self) -> str:
@@ -84,7 +96,9 @@ class TraceWriter:
             left = half.rest() if half is not None else 0
             if left:
                 detail = {"way": kind, "bytes": left}
-                lines += own.record_line(Happened(at=self._at, name=UNFINISHED, conn=conn, detail=detail))
+                lines += own.record_line(
+                    Happened(at=self._at, name=UNFINISHED, conn=conn, detail=detail)
+                )
         return lines
 
     def _clock(self, at: float) -> str:

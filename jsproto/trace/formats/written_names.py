@@ -1,7 +1,8 @@
 """The names of classes in recordings.
 
-A recording names the class of each conversation and of each error. Recordings outlive the code, so these names are frozen:
-when a class gets a better name, the recording keeps the old one. The table lists the classes whose two names differ.
+A recording names the class of each conversation and of each error. Recordings outlive the code, so
+these names are frozen: when a class gets a better name, the recording keeps the old one. The table
+lists the classes whose two names differ.
 """
 
 from __future__ import annotations

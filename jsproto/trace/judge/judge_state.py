@@ -1,12 +1,14 @@
-"""The state of a judge as bytes, and back, so that a trace can be judged piece by piece while it is recorded.
+"""The state of a judge as bytes, and back, so that a trace can be judged piece by piece while it is
+recorded.
 
-What a judge knows is a web of records that point at each other (a pull and its subscription, a watch and its link), so it is
-written as such a web, by pickle, and not as a tree. A pickle can name anything that can be imported. So what is read back may
-name only classes of this package and two plain ones, and everything else is refused before it is touched.
+What a judge knows is a web of records that point at each other (a pull and its subscription, a
+watch and its link), so it is written as such a web, by pickle, and not as a tree. A pickle can name
+anything that can be imported. So what is read back may name only classes of this package and two
+plain ones, and everything else is refused before it is touched.
 
-The bytes begin with the version of the state. State of another version is refused: its records may lack fields, or mean
-something else by them. Members of enums stand in the bytes by value, and one that is not known any more is refused like
-damaged bytes.
+The bytes begin with the version of the state. State of another version is refused: its records may
+lack fields, or mean something else by them. Members of enums stand in the bytes by value, and one
+that is not known any more is refused like damaged bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from typing import Any, Final, final
 from jsproto.errors import LocalProtocolError, shorten
 from jsproto.trace.judge.lint import Lint
 
-#: Counted up whenever a record in the state gains, loses or renames a field, moves, or means something else by one.
+#: Counted up whenever a record in the state gains, loses or renames a field, moves, or means
+#: something else by one.
 VERSION: Final = 4
 _MAGIC: Final = b"jsproto-judge/%d\n" % VERSION
 _PLAIN: Final = frozenset({("collections", "deque"), ("collections", "Counter")})
@@ -32,8 +35,8 @@ def taken_up(data: bytes) -> Lint:
     """The judge whose state these bytes are; it continues where that one stopped.
 
     Raises:
-        LocalProtocolError: they are of another version, no judge, or name what they must not. A streaming query that kept
-            state of another version needs a new checkpoint.
+        LocalProtocolError: they are of another version, no judge, or name what they must not. A
+            streaming query that kept state of another version needs a new checkpoint.
     """
     if not data.startswith(_MAGIC):
         raise LocalProtocolError(
@@ -49,7 +52,9 @@ def taken_up(data: bytes) -> Lint:
             f"expected the state of a judge, got {type(error).__name__}: {shorten(str(error))}"
         ) from None
     if not isinstance(judge, Lint):
-        raise LocalProtocolError(f"expected the state of a judge, got one of {type(judge).__name__}")
+        raise LocalProtocolError(
+            f"expected the state of a judge, got one of {type(judge).__name__}"
+        )
     judge.taken_up()
     return judge
 
@@ -77,7 +82,9 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         known = (module, name) in _PLAIN or (module.startswith("jsproto.") and "." not in name)
         found: object = super().find_class(module, name) if known else None
-        if not isinstance(found, type) or not f"{found.__module__}.".startswith(("jsproto.", "collections.")):
+        if not isinstance(found, type) or not f"{found.__module__}.".startswith(
+            ("jsproto.", "collections.")
+        ):
             raise LocalProtocolError(
                 f"expected only records of jsproto in the state of a judge, got {shorten(f'{module}.{name}')}"
             )

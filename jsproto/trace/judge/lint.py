@@ -1,8 +1,10 @@
-"""The judge of any client: facts of the Observer go in, findings come out, each with its rule, its clause and its line.
+"""The judge of any client: facts of the Observer go in, findings come out, each with its rule, its
+clause and its line.
 
-Theory. Rules are a table (`jsproto.trace.judge.rules`); each looks at one kind of fact and holds nothing. So the judge is a loop. What a rule
-finds again and again is told as often as it happens, up to a bound for each rule and link, behind which it is only counted. Of very many
-links the older are forgotten, which is to say that there it would be told again.
+Theory. Rules are a table (`jsproto.trace.judge.rules`); each looks at one kind of fact and holds
+nothing. So the judge is a loop. What a rule finds again and again is told as often as it happens,
+up to a bound for each rule and link, behind which it is only counted. Of very many links the older
+are forgotten, which is to say that there it would be told again.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ def _by_fact() -> Mapping[type, tuple[Rule[Any], ...]]:
 
 _BY_FACT: Final = _by_fact()
 _FACTS: Final = {
-    rule.name: {fact.__name__ for fact in (rule.fact if isinstance(rule.fact, tuple) else (rule.fact,))}
+    rule.name: {
+        fact.__name__ for fact in (rule.fact if isinstance(rule.fact, tuple) else (rule.fact,))
+    }
     for rule in RULES
 }
 
@@ -77,7 +81,16 @@ class Lint:
         exercised: kinds of facts that were judged.
     """
 
-    __slots__ = ("_blamed", "_causes", "_found", "_record", "_told", "counted", "exercised", "observer")
+    __slots__ = (
+        "_blamed",
+        "_causes",
+        "_found",
+        "_record",
+        "_told",
+        "counted",
+        "exercised",
+        "observer",
+    )
 
     def __init__(self, hear: Callable[[Fact], None] | None = None) -> None:
         self.observer = Observer(self._judge if hear is None else self._after(hear))
@@ -91,12 +104,16 @@ class Lint:
         self._record: tuple[int, float] = (0, 0.0)
 
     def judged(self) -> list[str]:
-        """The rules of which something was seen that they judge; of the others nothing is known, good or bad."""
+        """The rules of which something was seen that they judge; of the others nothing is known,
+        good or bad.
+        """
         seen = self.exercised | self.observer.awaited
         return [rule.name for rule in RULES if seen & _FACTS[rule.name]]
 
     def taken_up(self) -> None:
-        """It was put together from what another one knew: it judges what its Observer tells from here on."""
+        """It was put together from what another one knew: it judges what its Observer tells from
+        here on.
+        """
         self.observer.tell_to(self._judge)
 
     def feed(self, line: int, record: Record) -> list[Finding]:

@@ -1,8 +1,10 @@
-"""What all parts of the Observer share: the clock, who is told, the newest links, and the consumers that are known.
+"""What all parts of the Observer share: the clock, who is told, the newest links, and the consumers
+that are known.
 
-Theory. What did *not* happen is a fact too, and it happens when the time for it has passed: such times wait in a heap, and are looked at
-before the record that is later than they are. A trace that ends early says nothing about what might have come. What waits is a
-record of what it waits for (`Due`), so the books are data, whenever one looks.
+Theory. What did *not* happen is a fact too, and it happens when the time for it has passed: such
+times wait in a heap, and are looked at before the record that is later than they are. A trace that
+ends early says nothing about what might have come. What waits is a record of what it waits for
+(`Due`), so the books are data, whenever one looks.
 """
 
 from __future__ import annotations
@@ -12,7 +14,14 @@ from heapq import heappop, heappush
 from typing import Final, Protocol, final
 
 from jsproto.trace.observe.facts import Fact
-from jsproto.trace.observe.ledger import MOST, ConsumerKey, SeenConsumer, SeenLink, SeenPull, nanoseconds
+from jsproto.trace.observe.ledger import (
+    MOST,
+    ConsumerKey,
+    SeenConsumer,
+    SeenLink,
+    SeenPull,
+    nanoseconds,
+)
 
 #: What is waited for at once.
 MOST_WATCHES: Final = 32_768
@@ -45,7 +54,8 @@ class TraceContext:
         consumers: consumers whose configuration is known.
         awaited: kinds of facts that were waited for.
         most: entries that a table of one link keeps.
-        changed: pulls of which the record that is being read has changed what they got, or whether they ended; one may stand there twice.
+        changed: pulls of which the record that is being read has changed what they got, or whether
+            they ended; one may stand there twice.
     """
 
     __slots__ = (
@@ -78,9 +88,11 @@ class TraceContext:
         return None, {name: getattr(self, name) for name in self.__slots__ if name != "tell"}
 
     def watch(self, at: int, due: Due) -> None:
-        """Look at this time, or as soon as a record is later; where very much is looked for, no more is.
+        """Look at this time, or as soon as a record is later; where very much is looked for, no
+        more is.
 
-        While something is looked at, the next look is later: at one moment nothing is looked at twice.
+        While something is looked at, the next look is later: at one moment nothing is looked at
+        twice.
         """
         self.awaited.add(due.fact)
         if len(self._watches) >= MOST_WATCHES:
@@ -94,7 +106,9 @@ class TraceContext:
             self.changed.append(pull)
 
     def move(self, line: int, seconds: float) -> None:
-        """A record of this line and time comes next; looks that are due before it come first, each of them twice at most."""
+        """A record of this line and time comes next; looks that are due before it come first, each
+        of them twice at most.
+        """
         watches, at = self._watches, nanoseconds(seconds)
         self.changed.clear()
         while watches and watches[0][0] < at:

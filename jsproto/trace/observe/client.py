@@ -1,7 +1,9 @@
-"""What clients ask of JetStream, read as the server reads it: subjects of the API, and bodies of pulls.
+"""What clients ask of JetStream, read as the server reads it: subjects of the API, and bodies of
+pulls.
 
-Theory. The server is lenient where a pull is concerned: no body, a number, JSON with whatever members, and any other text all mean
-something (nats-server consumer.go ``nextReqFromMsg``). So is this; what a client should have said instead is for the lint.
+Theory. The server is lenient where a pull is concerned: no body, a number, JSON with whatever
+members, and any other text all mean something (nats-server consumer.go ``nextReqFromMsg``). So is
+this; what a client should have said instead is for the lint.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ _MEMBERS: Final[Mapping[str, type]] = {
 
 
 def api_call(subject: str) -> tuple[str, tuple[str, ...]]:
-    """Verb and names of an API subject, in the own domain or another; the verb is ``""`` if the API has none like it."""
+    """Verb and names of an API subject, in the own domain or another; the verb is ``""`` if the API
+    has none like it.
+    """
     tokens = subject.split(".")
     if tokens[1:2] == ["API"]:
         tokens = tokens[2:]
@@ -48,7 +52,9 @@ def api_call(subject: str) -> tuple[str, tuple[str, ...]]:
 
 
 def pull_of(consumer: ConsumerKey, token: str, body: bytes, at: int, line: int) -> SeenPull:
-    """A pull as the server understands its body: nothing, a number, or a JSON object; any other text is one message."""
+    """A pull as the server understands its body: nothing, a number, or a JSON object; any other
+    text is one message.
+    """
     pull = SeenPull(consumer=consumer, token=token, body=body, at=at, line=line)
     if body.strip().isdigit() and len(body) < 16:
         pull.batch = max(1, int(body))
@@ -73,11 +79,17 @@ def pull_of(consumer: ConsumerKey, token: str, body: bytes, at: int, line: int) 
 
 
 def _fits(value: object, kind: type) -> bool:
-    """Whether the server can read a member: of its type, and a number of 64 bits; ``null`` is as if it were not there."""
+    """Whether the server can read a member: of its type, and a number of 64 bits; ``null`` is as if
+    it were not there.
+    """
     if value is None:
         return True
     if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool) and -INT64_MAX - 1 <= value <= INT64_MAX
+        return (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and -INT64_MAX - 1 <= value <= INT64_MAX
+        )
     return isinstance(value, kind)
 
 

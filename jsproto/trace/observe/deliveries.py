@@ -1,7 +1,7 @@
 """Deliveries, what is said to them, and questions of flow control.
 
-Theory. An ack goes to the reply subject of its delivery, byte by byte. Where it does not, what an ack subject cannot change tells which
-delivery was meant: stream, consumer and both sequences.
+Theory. An ack goes to the reply subject of its delivery, byte by byte. Where it does not, what an
+ack subject cannot change tells which delivery was meant: stream, consumer and both sequences.
 """
 
 from __future__ import annotations
@@ -129,7 +129,11 @@ class Deliveries:
         body = command.payload
         if delivery is not None and (not body or body.startswith(SETTLING)):
             delivery.left = max(0, delivery.left - 1)
-            if delivery.settled is None and delivery.interest is not None and delivery.interest.unsettled:
+            if (
+                delivery.settled is None
+                and delivery.interest is not None
+                and delivery.interest.unsettled
+            ):
                 delivery.interest.unsettled -= 1
             delivery.settled = None if delivery.left else body
             delivery.asked, delivery.confirmed = bool(command.reply), False
@@ -150,7 +154,9 @@ class Deliveries:
         elif delivery is not None and delivery.link is link and delivery.interest is not None:
             delivery.interest.taken = max(delivery.interest.taken, delivery.number)
 
-    def mark(self, link: SeenLink, subject: str, interest: SeenSubscription | None = None) -> SeenMark:
+    def mark(
+        self, link: SeenLink, subject: str, interest: SeenSubscription | None = None
+    ) -> SeenMark:
         """The question that this subject answers, known or new."""
         mark = link.marks.get(subject)
         if mark is None:
@@ -164,7 +170,9 @@ class Deliveries:
     def flow(self, link: SeenLink, command: PubLine) -> None:
         """The client answers a question of flow control."""
         mark = link.marks.get(command.subject)
-        self._books.tell(FlowAnswered(link, command, mark, 0 if mark is None else _untaken(link, mark)))
+        self._books.tell(
+            FlowAnswered(link, command, mark, 0 if mark is None else _untaken(link, mark))
+        )
         if mark is not None:
             mark.answers += 1
             mark.missed = 0
@@ -185,7 +193,9 @@ def _untaken(link: SeenLink, mark: SeenMark) -> int:
 
 
 def _spot(subject: str) -> Spot | None:
-    """What tells a delivery from others, out of an ack subject of either form (`jsproto.jetstream.delivery.ack.AckSubject`)."""
+    """What tells a delivery from others, out of an ack subject of either form
+    (`jsproto.jetstream.delivery.ack.AckSubject`).
+    """
     tokens = subject.split(".")
     count = len(tokens)
     at = 2 if count == 9 else 4

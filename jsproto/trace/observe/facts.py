@@ -1,6 +1,7 @@
 """What the Observer tells: what was done and what did not happen, each as one small tuple.
 
-A fact about a command is told before the books are changed, so they show what the client could know when it spoke.
+A fact about a command is told before the books are changed, so they show what the client could know
+when it spoke.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class PullIssued(NamedTuple):
     survivors: Sequence[SeenPull] = ()
     #: The same pull, sent on this link since it was made anew, to which nothing has come yet.
     twin: SeenPull | None = None
-    #: How often in a row less than the most was asked for, with nothing owed and nothing that could wait to be taken.
+    #: How often in a row less than the most was asked for, with nothing owed and nothing that could
+    #: wait to be taken.
     shrunk: int = 0
 
 
@@ -206,7 +208,9 @@ class PingUnanswered(NamedTuple):
 
 
 class Silence(NamedTuple):
-    """A pull with heartbeats heard nothing for twice the time after which the client should have acted."""
+    """A pull with heartbeats heard nothing for twice the time after which the client should have
+    acted.
+    """
 
     link: SeenLink
     pull: SeenPull
@@ -214,7 +218,9 @@ class Silence(NamedTuple):
 
 
 class PushSilence(NamedTuple):
-    """An ordered push consumer with heartbeats was not heard for twice the time after which the client should have acted."""
+    """An ordered push consumer with heartbeats was not heard for twice the time after which the
+    client should have acted.
+    """
 
     link: SeenLink
     consumer: SeenConsumer
@@ -222,7 +228,9 @@ class PushSilence(NamedTuple):
 
 
 class NoPull(NamedTuple):
-    """Somebody who read on and on has not asked again, although the last pull was lost through no fault of theirs."""
+    """Somebody who read on and on has not asked again, although the last pull was lost through no
+    fault of theirs.
+    """
 
     link: SeenLink
     pull: SeenPull
@@ -247,7 +255,9 @@ class GapNotRecovered(NamedTuple):
 
 
 class OldConsumerKept(NamedTuple):
-    """An ordered consumer was made anew because of a gap, and the one before, which lives, was not deleted."""
+    """An ordered consumer was made anew because of a gap, and the one before, which lives, was not
+    deleted.
+    """
 
     link: SeenLink
     consumer: SeenConsumer

@@ -1,10 +1,12 @@
 """What the Observer keeps books of: links, subscriptions, pulls, deliveries, consumers, requests.
 
-Theory. These are records, not machines: each says what was seen of one thing, with the time and the line at which it was seen.
+Theory. These are records, not machines: each says what was seen of one thing, with the time and the
+line at which it was seen.
 
-All tables are bounded, so a trace of any length takes the same memory. A table that is full forgets its older half; links share what room there is
-for tables of their own. What was forgotten is never judged: a fact that something was *not* there is only told, or only judged, where the
-table that would know it has forgotten nothing (`SeenLink.forgot`).
+All tables are bounded, so a trace of any length takes the same memory. A table that is full forgets
+its older half; links share what room there is for tables of their own. What was forgotten is never
+judged: a fact that something was *not* there is only told, or only judged, where the table that
+would know it has forgotten nothing (`SeenLink.forgot`).
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from jsproto.wire.frames import Info
 from jsproto.wire.info import release_of
 from jsproto.wire.subjects import subject_matches
 
-#: Nanoseconds of a second. The books count whole nanoseconds: sums of seconds as floats are rounded, and then a time can be due for ever.
+#: Nanoseconds of a second. The books count whole nanoseconds: sums of seconds as floats are
+#: rounded, and then a time can be due for ever.
 SECOND: Final = 1_000_000_000
 #: The latest time that is counted, in seconds; whatever is later counts as this.
 MOST_SECONDS: Final = 1e15
@@ -86,7 +89,8 @@ class SeenPull:
     pin: str = ""
     #: Members that the body had; ``None`` if it is no JSON object.
     members: frozenset[str] | None = None
-    #: The server answers it at once and sends nothing for it: its body cannot be read, or its expiry is below 0.
+    #: The server answers it at once and sends nothing for it: its body cannot be read, or its
+    #: expiry is below 0.
     void: bool = False
     #: Its batch is below 1, and counts as 1.
     vague: bool = False
@@ -97,7 +101,8 @@ class SeenPull:
     #: Where it was sent, and the books of its inbox; ``None`` where it was only read.
     link: SeenLink | None = None
     lane: Tally | None = None
-    #: Whether it is in the sums of its reader: it has not ended, and its time is not up by the client's clock.
+    #: Whether it is in the sums of its reader: it has not ended, and its time is not up by the
+    #: client's clock.
     counted: bool = False
 
     @property
@@ -115,7 +120,9 @@ class SeenPull:
         return self.end is not None or (self.expires > 0 and now > self.at + self.expires)
 
     def over(self, now: int) -> bool:
-        """Whether it has ended, or must have: a server that says nothing may not have read it yet, so its clock did not begin."""
+        """Whether it has ended, or must have: a server that says nothing may not have read it yet,
+        so its clock did not begin.
+        """
         if not self.lapsed(now):
             return False
         begun = self.at if self.link is None or self.end is not None else self.link.read_by(self)
@@ -163,7 +170,8 @@ class SeenReader:
     pulls: int = 0
     #: A pull went out while another was not yet filled: somebody reads on and on.
     loop: bool = False
-    #: How often that was so with another reply subject, which several readers beside each other do too.
+    #: How often that was so with another reply subject, which several readers beside each other do
+    #: too.
     overlaps: int = 0
     #: An inbox was asked for more than once, so an inbox is a reader and not a pull.
     repeated: bool = False
@@ -171,7 +179,8 @@ class SeenReader:
     unsure: bool = False
     #: Something came for it: a message, or the end of a pull.
     served: bool = False
-    #: Pulls that asked for less than the most although nothing was owed and nothing could wait to be taken, one behind the other.
+    #: Pulls that asked for less than the most although nothing was owed and nothing could wait to
+    #: be taken, one behind the other.
     shrunk: int = 0
 
     @property
@@ -236,7 +245,8 @@ class SeenConsumer:
     unheard_by: SeenLink | None = None
     #: The link on which it was made, if that was seen.
     made_by: SeenLink | None = None
-    #: The consumer sequence that comes next; 0 while none has come. ``gap`` is when another one came.
+    #: The consumer sequence that comes next; 0 while none has come. ``gap`` is when another one
+    #: came.
     expected: int = 0
     gap: int | None = None
 
@@ -263,7 +273,8 @@ class SeenRequest:
     body: Json | None
     at: int
     line: int
-    #: Not so where a push consumer is asked for whose deliver subject has no subscription on this link.
+    #: Not so where a push consumer is asked for whose deliver subject has no subscription on this
+    #: link.
     heard: bool = True
 
 
@@ -273,7 +284,8 @@ class SeenDelivery:
 
     consumer: ConsumerKey
     line: int
-    #: How often it came with this very reply subject and was not settled: a server that was killed may count again.
+    #: How often it came with this very reply subject and was not settled: a server that was killed
+    #: may count again.
     left: int = 1
     #: The terminal ack: its body and whether its answer was asked for; ``None`` while open.
     settled: bytes | None = None
@@ -344,7 +356,9 @@ class SeenLink:
     #: Subscriptions that were made.
     made: int = 0
     #: Who reads which consumer, and the line of the last pull of each.
-    readers: dict[ConsumerKey, dict[int, SeenReader]] = Factory(dict[ConsumerKey, dict[int, "SeenReader"]])
+    readers: dict[ConsumerKey, dict[int, SeenReader]] = Factory(
+        dict[ConsumerKey, dict[int, "SeenReader"]]
+    )
     asked: dict[ConsumerKey, int] = Factory(dict[ConsumerKey, int])
     #: When the client asked the API about each consumer, the newest times.
     inquiries: dict[ConsumerKey, deque[int]] = Factory(dict[ConsumerKey, "deque[int]"])
@@ -429,7 +443,9 @@ class SeenLink:
         return self.wild if interest.wild else self.exact
 
     def interest_in(self, subject: str) -> list[SeenSubscription]:
-        """Subscriptions that a message on this subject would reach, in the order in which they were made."""
+        """Subscriptions that a message on this subject would reach, in the order in which they were
+        made.
+        """
         found = list(self.exact.get(subject, {}).values())
         if self.wild:
             words = subject.split(".", _WORDS)[:_WORDS]
@@ -446,13 +462,17 @@ class SeenLink:
         self.heard = now
 
     def consumer_info_seen(self, key: ConsumerKey, since: int) -> int:
-        """When the client asked about this consumer for the first time behind a moment; the moment if it did not."""
+        """When the client asked about this consumer for the first time behind a moment; the moment
+        if it did not.
+        """
         return next((each for each in self.inquiries.get(key, ()) if each > since), since)
 
     def read_by(self, pull: SeenPull) -> int | None:
-        """When the server has read a pull whose time is up by the client's clock, at the latest; ``None`` if it said nothing since.
+        """When the server has read a pull whose time is up by the client's clock, at the latest;
+        ``None`` if it said nothing since.
 
-        That is at once, unless it said nothing from the pull to its end: then, when it was heard again.
+        That is at once, unless it said nothing from the pull to its end: then, when it was heard
+        again.
         """
         if not self.up:
             return pull.at
@@ -465,7 +485,9 @@ class SeenLink:
 
 
 def _ordered_by(interest: SeenSubscription) -> str:
-    """Where a subscription stands in the table: its subject, or what is before the first wildcard, up to a few words."""
+    """Where a subscription stands in the table: its subject, or what is before the first wildcard,
+    up to a few words.
+    """
     if not interest.wild:
         return interest.subject
     words: list[str] = []
@@ -482,9 +504,11 @@ def excess(table: dict[_K, _V], most: int) -> Sequence[_V]:
 
 
 def bound(table: dict[_K, _V], most: int | None = None) -> Sequence[tuple[_K, _V]]:
-    """Forgets the older half of a table that has more than so many entries (`MOST`), and gives what was forgotten.
+    """Forgets the older half of a table that has more than so many entries (`MOST`), and gives what
+    was forgotten.
 
-    All at once: a dict that loses its first entry again and again looks for the next one through all that went before.
+    All at once: a dict that loses its first entry again and again looks for the next one through
+    all that went before.
     """
     if most is None:
         most = MOST

@@ -1,14 +1,17 @@
 """The Observer: a passive ledger over both directions of any client's traffic.
 
-Theory. It is the twin of a client that says nothing. Bytes of both directions go in with their time, are read by the parser of
-each side, and change the books (`jsproto.trace.observe.ledger`); what happened comes out as facts (`jsproto.trace.observe.facts`). It judges nothing:
-whether a fact is a fault is for `jsproto.trace.judge.lint`. It reads with the parts that the machines are made of: the status table, the grammar of
-acks, the size that the server counts.
+Theory. It is the twin of a client that says nothing. Bytes of both directions go in with their
+time, are read by the parser of each side, and change the books (`jsproto.trace.observe.ledger`);
+what happened comes out as facts (`jsproto.trace.observe.facts`). It judges nothing: whether a fact
+is a fault is for `jsproto.trace.judge.lint`. It reads with the parts that the machines are made of:
+the status table, the grammar of acks, the size that the server counts.
 
-Here are the links and their subscriptions; pulls, deliveries, requests and messages have parts of their own (`jsproto.trace.seen`).
+Here are the links and their subscriptions; pulls, deliveries, requests and messages have parts of
+their own (`jsproto.trace.seen`).
 
-Which facts come out does not depend on how the bytes were cut. Memory is bounded, whatever a trace holds (`jsproto.trace.observe.ledger`): a table
-that is full forgets its older half, and a connection behind the bound is not read any more.
+Which facts come out does not depend on how the bytes were cut. Memory is bounded, whatever a trace
+holds (`jsproto.trace.observe.ledger`): a table that is full forgets its older half, and a
+connection behind the bound is not read any more.
 """
 
 from __future__ import annotations
@@ -71,7 +74,8 @@ from jsproto.wire.parser import Parser
 PING_PATIENCE: Final = 10 * SECOND
 #: Time within which subscriptions are made again on a new link.
 SUBSCRIBE_PATIENCE: Final = 10 * SECOND
-#: A link under another name that begins within so much time behind a loss may be the next of the same client.
+#: A link under another name that begins within so much time behind a loss may be the next of the
+#: same client.
 FOLLOW_PATIENCE: Final = 60 * SECOND
 #: Links that are remembered, the newest.
 MOST_LINKS: Final = 256
@@ -136,15 +140,17 @@ class Observer:
     """Reads records in order and tells facts.
 
     Args:
-        tell: called with each fact at once, while the books still show what was known when it happened.
+        tell: called with each fact at once, while the books still show what was known when it
+            happened.
 
     Attributes:
         links: the newest links, oldest first.
         consumers: consumers whose configuration is known.
         commands: commands of clients that were read.
         frames: frames of servers that were read.
-        unreadable: links whose server's bytes made no sense from a line on: connection, ``<``, and the line. A link that ended right
-            behind the frame that made none is not among them: nothing that anybody could have read is missing.
+        unreadable: links whose server's bytes made no sense from a line on: connection, ``<``, and
+            the line. A link that ended right behind the frame that made none is not among them:
+            nothing that anybody could have read is missing.
     """
 
     __slots__ = (
@@ -179,9 +185,11 @@ class Observer:
         self._conns: dict[str, _Conn] = {}
         self._opened_links = 0
         self._up = 0
-        #: The line in which the server's bytes came last, of each connection whose server made no sense.
+        #: The line in which the server's bytes came last, of each connection whose server made no
+        #: sense.
         self._heard_in: dict[str, int] = {}
-        #: Connections were forgotten: what begins in the middle may be one of them, and is not read.
+        #: Connections were forgotten: what begins in the middle may be one of them, and is not
+        #: read.
         self._unread = False
 
     @property
@@ -191,7 +199,9 @@ class Observer:
 
     @property
     def changed(self) -> Sequence[SeenPull]:
-        """Pulls of which the last record has changed what they got, or whether they ended; until the next record."""
+        """Pulls of which the last record has changed what they got, or whether they ended; until
+        the next record.
+        """
         return self._books.changed
 
     def tell_to(self, tell: Callable[[Fact], None]) -> None:
@@ -295,7 +305,9 @@ class Observer:
         return opened
 
     def _make_room(self) -> None:
-        """Connections that have ended are forgotten first; links that stand share what room there is for their tables."""
+        """Connections that have ended are forgotten first; links that stand share what room there
+        is for their tables.
+        """
         if len(self._conns) > MOST_CONNS:
             self._unread = True
             for conn in [conn for conn, known in self._conns.items() if not known.link.up]:
@@ -424,7 +436,9 @@ class Observer:
                 tell(MalformedSeen(link, command))
 
     def _follow(self, link: SeenLink) -> None:
-        """A link under another name that began where one was lost, of a client that says the same of itself, is that client's next."""
+        """A link under another name that began where one was lost, of a client that says the same
+        of itself, is that client's next.
+        """
         if link.before is not None or not link.connect:
             return
         since = self._books.now - FOLLOW_PATIENCE
@@ -487,7 +501,9 @@ class Observer:
                 self._pulls.pull(link, (names[0], names[1]), command.reply, command.payload)
                 return
             if verb == "CONSUMER.INFO" and len(names) == 2:
-                times = link.inquiries.setdefault((names[0], names[1]), deque(maxlen=MOST_INQUIRIES))
+                times = link.inquiries.setdefault(
+                    (names[0], names[1]), deque(maxlen=MOST_INQUIRIES)
+                )
                 times.append(self._books.now)
                 bound(link.inquiries, self._books.most)
             if verb or subject.startswith("$JS.API."):

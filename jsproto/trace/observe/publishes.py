@@ -42,13 +42,22 @@ class SeenPublishes:
             clash = known if known is not None and known.digest != digest else None
             self._ids.setdefault((command.subject, msg_id), sent)
             bound(self._ids)
-        elif command.reply and len(command.payload) >= 16 and not block and not maybe_hidden(command.payload):
+        elif (
+            command.reply
+            and len(command.payload) >= 16
+            and not block
+            and not maybe_hidden(command.payload)
+        ):
             same = (command.subject, digest)
             earlier = self._payloads.setdefault(same, sent)
             if earlier is not sent:
                 earlier.times += 1
-                waited = command.subject in self._stored and self._books.now - earlier.at >= PATIENCE
-                lost = earlier.times == 2 and not earlier.answered and (not earlier.link.up or waited)
+                waited = (
+                    command.subject in self._stored and self._books.now - earlier.at >= PATIENCE
+                )
+                lost = (
+                    earlier.times == 2 and not earlier.answered and (not earlier.link.up or waited)
+                )
                 unknown = earlier if lost else None
             bound(self._payloads)
         self._books.tell(Published(link, command, clash, unknown))

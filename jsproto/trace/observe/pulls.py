@@ -1,15 +1,19 @@
 """Pulls: what was asked of consumers, what came, how each ended, and who should have asked again.
 
-Theory. A message names its consumer, not its pull. It is put down to the oldest pull of its subscription and consumer that has not ended; a
-status that names how much of a pull is left moves what was put down wrongly, so the sums are the server's at every status.
+Theory. A message names its consumer, not its pull. It is put down to the oldest pull of its
+subscription and consumer that has not ended; a status that names how much of a pull is left moves
+what was put down wrongly, so the sums are the server's at every status.
 
-There are two clocks. The client counts a pull as over when its expiry has passed since it was sent; by that it is judged. A server that was
-stopped, or a link that stood still, begins to count when it goes on; until then the pull is alive, and what comes is put down to it.
+There are two clocks. The client counts a pull as over when its expiry has passed since it was sent;
+by that it is judged. A server that was stopped, or a link that stood still, begins to count when it
+goes on; until then the pull is alive, and what comes is put down to it.
 
-What is owed is counted by consumer and subscription. Behind a wildcard, any number of readers can pull beside each other, and then only their
-inboxes tell them apart. Who takes a new inbox for each pull, with pulls that overlap again and again, is one reader.
+What is owed is counted by consumer and subscription. Behind a wildcard, any number of readers can
+pull beside each other, and then only their inboxes tell them apart. Who takes a new inbox for each
+pull, with pulls that overlap again and again, is one reader.
 
-Nobody has to ask again who may have enough at hand: only if everything that came was settled is it known that nothing waits.
+Nobody has to ask again who may have enough at hand: only if everything that came was settled is it
+known that nothing waits.
 """
 
 from __future__ import annotations
@@ -54,14 +58,17 @@ from jsproto.wire.subjects import subject_matches
 SILENT_BEATS: Final = 4
 #: Time within which somebody who reads on and on asks again.
 PULL_PATIENCE: Final = 30 * SECOND
-#: So many pulls that overlap behind one wildcard are one reader, and not several that were there by chance.
+#: So many pulls that overlap behind one wildcard are one reader, and not several that were there by
+#: chance.
 OVERLAPS: Final = 3
 #: Refusals are counted over so much time.
 REFUSALS_OVER: Final = 3 * SECOND
-#: Readers of links before that are looked through for pulls that may be alive, and pulls of an inbox for the one that a status means.
+#: Readers of links before that are looked through for pulls that may be alive, and pulls of an
+#: inbox for the one that a status means.
 MOST_LOOKED: Final = 1024
 MOST_MEANT: Final = 64
-#: The same pull within so much time is one that was kept while there was no link, and sent with its twin.
+#: The same pull within so much time is one that was kept while there was no link, and sent with its
+#: twin.
 AT_ONCE: Final = SECOND // 10
 
 _REFUSING: Final = frozenset({
@@ -102,12 +109,19 @@ class _PullAnew(NamedTuple):
     def look(self, books: TraceContext, now: int) -> None:
         link, before, lost = self
         asked = lost.consumer in link.asked
-        if link.up and not asked and not before.interest.unsettled and "interests" not in link.forgot:
+        if (
+            link.up
+            and not asked
+            and not before.interest.unsettled
+            and "interests" not in link.forgot
+        ):
             books.tell(NoPull(link, lost, "reconnect"))
 
 
 class _Life(NamedTuple):
-    """The server is to be heard within some heartbeats, or asked again. That a pull has expired meanwhile ends no patience."""
+    """The server is to be heard within some heartbeats, or asked again. That a pull has expired
+    meanwhile ends no patience.
+    """
 
     link: SeenLink
     reader: SeenReader
@@ -154,7 +168,9 @@ class Pulls:
         interests = link.interest_in(token) if token else []
         consumer = self._books.consumers.get(key)
         if not interests:
-            self._books.tell(PullIssued(link=link, pull=pull, interests=interests, consumer=consumer))
+            self._books.tell(
+                PullIssued(link=link, pull=pull, interests=interests, consumer=consumer)
+            )
             return
         interest = interests[0]
         reader = self._reader(link, interest, key)
@@ -194,7 +210,9 @@ class Pulls:
         reader = interest.readers.get(key)
         if reader is None:
             self._numbers += 1
-            reader = interest.readers[key] = SeenReader(consumer=key, interest=interest, number=self._numbers)
+            reader = interest.readers[key] = SeenReader(
+                consumer=key, interest=interest, number=self._numbers
+            )
             link.readers.setdefault(key, {})[reader.number] = reader
             reader.survivors += self._survivors(link, reader)
             for other in excess(interest.readers, self._books.most):
@@ -275,7 +293,9 @@ class Pulls:
 
     @staticmethod
     def _keep(reader: SeenReader, pull: SeenPull) -> None:
-        """A pull that is over is kept for a while, and with the last of an inbox the inbox is forgotten."""
+        """A pull that is over is kept for a while, and with the last of an inbox the inbox is
+        forgotten.
+        """
         reader.past.append(pull)
         if len(reader.past) > MOST_OVER:
             old = reader.past.popleft()
@@ -323,7 +343,9 @@ class Pulls:
     # ------------------------------------------------------------------------------------------ what a pull tells
 
     def _look_for_loop(self, reader: SeenReader, lane: Tally, pull: SeenPull) -> None:
-        """Whether somebody reads on and on: a pull goes out before the one before it is filled, and not only by chance."""
+        """Whether somebody reads on and on: a pull goes out before the one before it is filled, and
+        not only by chance.
+        """
         if lane.owed > 0 and not pull.no_wait:
             reader.loop = True
         elif pull.heartbeat and reader.tally.owed > 0:
@@ -332,7 +354,9 @@ class Pulls:
 
     @staticmethod
     def _most(reader: SeenReader, tally: Tally, pull: SeenPull) -> None:
-        """What is asked for where nothing is owed; with pulls of another kind, and nothing at hand, another reading begins."""
+        """What is asked for where nothing is owed; with pulls of another kind, and nothing at hand,
+        another reading begins.
+        """
         last = tally.last
         same = last is not None and _kind(last) == _kind(pull)
         if not tally.owed and not same and not reader.interest.unsettled:
@@ -346,7 +370,9 @@ class Pulls:
             tally.most_bytes = tally.owed_bytes + pull.max_bytes
 
     def _survivors(self, link: SeenLink, reader: SeenReader) -> Iterator[SeenPull]:
-        """Pulls of earlier links, not ended, in inboxes that are listened to again, on a server that may still hold them."""
+        """Pulls of earlier links, not ended, in inboxes that are listened to again, on a server
+        that may still hold them.
+        """
         subject, looked = reader.interest.subject, 0
         for other in reversed(self._books.links):
             if other is link or other.up or other.info is None or link.info is None:
@@ -361,13 +387,16 @@ class Pulls:
             for before in known.values():
                 for old in before.tally.queue:
                     if not old.over(self._books.now) and (
-                        old.token == subject or (reader.interest.wild and subject_matches(subject, old.token))
+                        old.token == subject
+                        or (reader.interest.wild and subject_matches(subject, old.token))
                     ):
                         yield old
 
     @staticmethod
     def _shrunk(reader: SeenReader, pull: SeenPull, owed: int) -> int:
-        """How often in a row somebody who reads on and on, and could ask for the most, has asked for less, and got all of it."""
+        """How often in a row somebody who reads on and on, and could ask for the most, has asked
+        for less, and got all of it.
+        """
         interest = reader.interest
         free = reader.loop and not owed and not interest.unsettled and interest.delivered > 0
         bounded = pull.max_bytes or reader.tally.most_bytes or pull.no_wait
@@ -380,23 +409,32 @@ class Pulls:
         return reader.shrunk
 
     def _duplicate_pull(self, reader: SeenReader, pull: SeenPull, owed: int) -> SeenPull | None:
-        """The same pull, at most a moment older, on a link that follows another one, if both ask for more than was ever owed there."""
+        """The same pull, at most a moment older, on a link that follows another one, if both ask
+        for more than was ever owed there.
+        """
         last, before = reader.last, None if pull.link is None else pull.link.before
         if before is None or last is None or reader.interest.got or pull.no_wait:
             return None
-        if self._books.now - last.at > AT_ONCE or (last.body, last.token) != (pull.body, pull.token):
+        if self._books.now - last.at > AT_ONCE or (last.body, last.token) != (
+            pull.body,
+            pull.token,
+        ):
             return None
         most = [each.tally.most for each in before.readers.get(pull.consumer, {}).values()]
         return last if most and owed + pull.batch > max(most) else None
 
     def given_up(self, link: SeenLink) -> None:
-        """The client says that it waits no longer: for the last pull of each reader that is still open."""
+        """The client says that it waits no longer: for the last pull of each reader that is still
+        open.
+        """
         now = self._books.now
         for readers in link.readers.values():
             for reader in readers.values():
                 last = reader.last
                 if last is not None and last.expires and not last.lapsed(now):
-                    self._books.tell(PullAbandoned(link, last, seconds(last.at + last.expires - now)))
+                    self._books.tell(
+                        PullAbandoned(link, last, seconds(last.at + last.expires - now))
+                    )
 
     def delivered(self, interest: SeenSubscription, key: ConsumerKey, frame: Delivery) -> None:
         """A message of this consumer came to this subscription."""
@@ -421,7 +459,12 @@ class Pulls:
     # ------------------------------------------------------------------------------------------ statuses
 
     def status(
-        self, link: SeenLink, interest: SeenSubscription, token: str, status: tuple[int, str], block: bytes
+        self,
+        link: SeenLink,
+        interest: SeenSubscription,
+        token: str,
+        status: tuple[int, str],
+        block: bytes,
     ) -> None:
         """A status came for the pulls that asked with this token."""
         row = judge(*status, StatusContext.PULL)
@@ -448,11 +491,19 @@ class Pulls:
             self._expect_pull(link, reader, pull)
 
     def _meant(
-        self, interest: SeenSubscription, token: str, row: StatusRow, pending: tuple[int, int] | None
+        self,
+        interest: SeenSubscription,
+        token: str,
+        row: StatusRow,
+        pending: tuple[int, int] | None,
     ) -> tuple[SeenReader, Tally, SeenPull] | None:
-        """The pull that a status ends: it names the inbox, and sometimes how much is left, but neither pull nor consumer."""
+        """The pull that a status ends: it names the inbox, and sometimes how much is left, but
+        neither pull nor consumer.
+        """
         lanes = [
-            (reader, reader.lanes[token]) for reader in interest.readers.values() if token in reader.lanes
+            (reader, reader.lanes[token])
+            for reader in interest.readers.values()
+            if token in reader.lanes
         ]
         if not lanes:
             return None
@@ -470,7 +521,9 @@ class Pulls:
             return new[-1]
         if open_:
             now = self._books.now
-            lapsed = (each for each in open_ if row.end is EndReason.EXPIRED and each[2].lapsed(now))
+            lapsed = (
+                each for each in open_ if row.end is EndReason.EXPIRED and each[2].lapsed(now)
+            )
             return next(lapsed, open_[0])
         last = [(reader, lane, lane.last) for reader, lane in lanes if lane.last is not None]
         return max(last, key=lambda each: each[2].line)
@@ -489,7 +542,9 @@ class Pulls:
         return pending[0] <= pull.batch and pending[1] <= max(pull.max_bytes, 0)
 
     def _settle(self, reader: SeenReader, pull: SeenPull, left: int, left_bytes: int) -> None:
-        """The server says how much of a pull is left: what was put down to it in excess belongs to others, and what it lacks was theirs."""
+        """The server says how much of a pull is left: what was put down to it in excess belongs to
+        others, and what it lacks was theirs.
+        """
         got = max(0, pull.batch - left)
         size = max(0, pull.max_bytes - left_bytes) if pull.max_bytes else 0
         more, more_bytes = pull.got - got, pull.size - size
@@ -498,7 +553,9 @@ class Pulls:
         others = [*islice(reader.tally.queue, MOST_LOOKED)]
         if more < 0:  # and pulls that were not filled after all
             others += [
-                each for each in reversed(reader.past) if each.end is EndReason.FILLED and not each.status
+                each
+                for each in reversed(reader.past)
+                if each.end is EndReason.FILLED and not each.status
             ]
         for other in others:
             if not more and not more_bytes:
@@ -514,9 +571,15 @@ class Pulls:
                 self._put_down(reader, other, moved, moved_bytes)
 
     def _refused(
-        self, interest: SeenSubscription, pull: SeenPull, row: StatusRow, pending: tuple[int, int] | None
+        self,
+        interest: SeenSubscription,
+        pull: SeenPull,
+        row: StatusRow,
+        pending: tuple[int, int] | None,
     ) -> int:
-        """Many may read one consumer, so only those of one subscription are counted together. What came is the server's number, if it says it."""
+        """Many may read one consumer, so only those of one subscription are counted together. What
+        came is the server's number, if it says it.
+        """
         nothing = pull.got == 0 if pending is None else pending[0] >= pull.batch
         if not nothing or row.verdict not in _REFUSING:
             return 0
@@ -529,13 +592,19 @@ class Pulls:
     # ------------------------------------------------------------------------------------------ what must follow
 
     def _expect_pull(self, link: SeenLink, reader: SeenReader, lost: SeenPull) -> None:
-        self._books.watch(self._books.now + PULL_PATIENCE, _Pull(link, reader, lost, self._books.line))
+        self._books.watch(
+            self._books.now + PULL_PATIENCE, _Pull(link, reader, lost, self._books.line)
+        )
 
     def expect_consumer(self, link: SeenLink, before: SeenSubscription) -> None:
         """The consumers of pulls that were lost with their link are asked again on the new one."""
         for reader in before.readers.values():
             if reader.loop and reader.last is not None and not reader.last.no_wait:
-                self._books.watch(self._books.now + PULL_PATIENCE, _PullAnew(link, reader, reader.last))
+                self._books.watch(
+                    self._books.now + PULL_PATIENCE, _PullAnew(link, reader, reader.last)
+                )
 
     def _expect_life(self, link: SeenLink, reader: SeenReader, pull: SeenPull) -> None:
-        self._books.watch(self._books.now + SILENT_BEATS * pull.heartbeat, _Life(link, reader, pull))
+        self._books.watch(
+            self._books.now + SILENT_BEATS * pull.heartbeat, _Life(link, reader, pull)
+        )

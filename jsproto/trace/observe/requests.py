@@ -32,7 +32,8 @@ _CREATING: Final = frozenset({"CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE"})
 _DESCRIBING: Final = frozenset({"CONSUMER.INFO", "CONSUMER.RESET"})
 
 
-#: Heartbeats of silence after which who reads an ordered consumer must have acted; three raise the alarm (ADR-15).
+#: Heartbeats of silence after which who reads an ordered consumer must have acted; three raise the
+#: alarm (ADR-15).
 SILENT_BEATS: Final = 6
 #: Who makes a consumer and subscribes within so much time does both for one purpose.
 AT_ONCE: Final = 2 * SECOND
@@ -73,7 +74,9 @@ class _Abandoned(NamedTuple):
 
 
 class _PushLife(NamedTuple):
-    """An ordered consumer that promised heartbeats is to be heard within some of them, or to be made anew."""
+    """An ordered consumer that promised heartbeats is to be heard within some of them, or to be
+    made anew.
+    """
 
     link: SeenLink
     interest: SeenSubscription
@@ -105,7 +108,8 @@ class Requests:
 
     def __init__(self, books: TraceContext) -> None:
         self._books = books
-        #: The last incarnation of an ordered consumer, by stream and connection; push consumers by their deliver subject.
+        #: The last incarnation of an ordered consumer, by stream and connection; push consumers by
+        #: their deliver subject.
         self._ordered: dict[tuple[str, str], SeenConsumer] = {}
         self._delivering: dict[str, SeenConsumer] = {}
 
@@ -139,7 +143,11 @@ class Requests:
     def _create(self, link: SeenLink, request: SeenRequest, body: Json) -> None:
         config = member(body, "config")
         deliver = config.get("deliver_subject")
-        heard = not isinstance(deliver, str) or bool(link.interest_in(deliver)) or "interests" in link.forgot
+        heard = (
+            not isinstance(deliver, str)
+            or bool(link.interest_in(deliver))
+            or "interests" in link.forgot
+        )
         link.creates += 1
         earlier = self._ordered.get((request.names[0] if request.names else "", link.conn))
         request.heard = heard
@@ -170,13 +178,17 @@ class Requests:
         if error:
             code = error.get("err_code")
             text = str(error.get("description", ""))
-            self._books.tell(ApiErrorSeen(link, request, code if isinstance(code, int) else 0, text))
+            self._books.tell(
+                ApiErrorSeen(link, request, code if isinstance(code, int) else 0, text)
+            )
         elif request.verb in _CREATING or request.verb in _DESCRIBING:
             stream, name, config = body.get("stream_name"), body.get("name"), body.get("config")
             if isinstance(stream, str) and isinstance(name, str) and isinstance(config, dict):
                 self._described(link, request, (stream, name), cast("Json", config))
 
-    def _described(self, link: SeenLink, request: SeenRequest, key: ConsumerKey, config: Json) -> None:
+    def _described(
+        self, link: SeenLink, request: SeenRequest, key: ConsumerKey, config: Json
+    ) -> None:
         known = self._books.consumers.get(key)
         if known is not None and request.verb == "CONSUMER.INFO":
             known.config = config
@@ -207,7 +219,9 @@ class Requests:
         bound(self._delivering)
 
     def ended(self, link: SeenLink, interest: SeenSubscription) -> None:
-        """The client ends a subscription: the consumer that it made for it, in the same moment, is to be deleted."""
+        """The client ends a subscription: the consumer that it made for it, in the same moment, is
+        to be deleted.
+        """
         made = self.delivering_to(interest.subject)
         if made is None or made.made_by is not link or made.config.get("durable_name"):
             return

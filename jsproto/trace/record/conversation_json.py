@@ -1,9 +1,12 @@
-"""Conversations as JSON: what they were opened with, so that a rerun opens the same (`jsproto.trace.replay.rerun`).
+"""Conversations as JSON: what they were opened with, so that a rerun opens the same
+(`jsproto.trace.replay.rerun`).
 
-Theory. The arguments of a conversation are plain values and frozen options, so a table says all: which classes there are, and of each the
-names of its arguments, which are its attributes too, with or without an underscore. Options are written as what differs from their defaults, and
-no secret is among them. What a user wrote is written as its size alone, for a machine does nothing else with it. A procedure has no arguments that
-could be written; what it asks for is told step by step by the recorder.
+Theory. The arguments of a conversation are plain values and frozen options, so a table says all:
+which classes there are, and of each the names of its arguments, which are its attributes too, with
+or without an underscore. Options are written as what differs from their defaults, and no secret is
+among them. What a user wrote is written as its size alone, for a machine does nothing else with it.
+A procedure has no arguments that could be written; what it asks for is told step by step by the
+recorder.
 
 What is not in the table, or was given a function, cannot be made again.
 """
@@ -47,7 +50,8 @@ from jsproto.trace.formats.written_names import written_name
 
 T = TypeVar("T")
 
-#: How an argument is written: as itself, by its name, member by member, or by its size; ``None`` where only nothing can be.
+#: How an argument is written: as itself, by its name, member by member, or by its size; ``None``
+#: where only nothing can be.
 Way = type[object] | None
 
 
@@ -91,10 +95,12 @@ KINDS: Final[Mapping[str, ConversationKind]] = {
     "NextMessage": ConversationKind(NextMessage, {"subject": str, "options": FetchOptions}),
     "Consume": ConversationKind(Consume, {"subject": str, "options": ConsumeOptions}),
     "PushSubscription": ConversationKind(
-        PushSubscription, {"api": ApiSubjects, "asked": Subscribe, "options": PushOptions, "timeout": float}
+        PushSubscription,
+        {"api": ApiSubjects, "asked": Subscribe, "options": PushOptions, "timeout": float},
     ),
     "OrderedConsumer": ConversationKind(
-        OrderedConsumer, {"api": ApiSubjects, "stream": str, "view": Messages, "options": OrderedOptions}
+        OrderedConsumer,
+        {"api": ApiSubjects, "stream": str, "view": Messages, "options": OrderedOptions},
     ),
 }
 
@@ -115,7 +121,9 @@ _OWN: Final = ("$JS.", "$SYS.", "_INBOX.")
 
 
 def described(conversation: Conversation[Any], keep: Keep) -> dict[str, object] | None:
-    """The arguments of a conversation that is about to be opened; ``None`` if it could not be made again of them."""
+    """The arguments of a conversation that is about to be opened; ``None`` if it could not be made
+    again of them.
+    """
     if type(conversation) is Procedure:
         return {}
     kind = KINDS.get(written_name(type(conversation)))
@@ -136,7 +144,9 @@ def described(conversation: Conversation[Any], keep: Keep) -> dict[str, object] 
 
 
 def _plain(conversation: Conversation[Any], keep: Keep) -> bool:
-    """Whether all that it does follows from its arguments, its bytes and what is taken of it, and where it asks may be told."""
+    """Whether all that it does follows from its arguments, its bytes and what is taken of it, and
+    where it asks may be told.
+    """
     told = keep is not Keep.NONE
     match conversation:
         case PullFeed():  # whether a message is in the user's hands is not in the trace
@@ -166,11 +176,17 @@ def made_again(name: str, arguments: object) -> Conversation[Any]:
     """
     kind = KINDS.get(name)
     if kind is None or not isinstance(arguments, dict):
-        raise LocalProtocolError(f"expected a conversation that can be made again, seen {shorten(name)}")
+        raise LocalProtocolError(
+            f"expected a conversation that can be made again, seen {shorten(name)}"
+        )
     given = cast("Mapping[str, object]", arguments)
     try:
         made = kind.make(
-            **{each: _read(way, given[each]) for each, way in kind.arguments.items() if each in given}
+            **{
+                each: _read(way, given[each])
+                for each, way in kind.arguments.items()
+                if each in given
+            }
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LocalProtocolError(
@@ -249,7 +265,9 @@ def blank(size: object) -> bytes:
         LocalProtocolError: no size, or one that no server takes.
     """
     if not (isinstance(size, int) and 0 <= size <= MOST_BYTES):
-        raise LocalProtocolError(f"expected a size of at most {MOST_BYTES} bytes, seen {shorten(size)}")
+        raise LocalProtocolError(
+            f"expected a size of at most {MOST_BYTES} bytes, seen {shorten(size)}"
+        )
     return b"." * size
 
 
@@ -290,7 +308,9 @@ def _read(way: Way, value: object) -> object:
         return way.from_wire(value)
     if issubclass(way, Messages):
         return Messages()
-    return _made(way, cast("Mapping[str, object]", value)) if has(way) else _number(value, way is str)
+    return (
+        _made(way, cast("Mapping[str, object]", value)) if has(way) else _number(value, way is str)
+    )
 
 
 def _made(kind: type[T], members: Mapping[str, object]) -> T:
@@ -300,7 +320,9 @@ def _made(kind: type[T], members: Mapping[str, object]) -> T:
             value, default = members[each.name], cast("object", each.default)
             part = _PARTS.get(each.name, type(default))
             nested = isinstance(default, Enum) or has(part)
-            given[each.name] = _read(part, value) if nested else _number(value, isinstance(default, str))
+            given[each.name] = (
+                _read(part, value) if nested else _number(value, isinstance(default, str))
+            )
     return kind(**given)
 
 

@@ -1,10 +1,14 @@
-"""The recorder: a connection that writes down what it is told and what it says, so that an incident becomes a file.
+"""The recorder: a connection that writes down what it is told and what it says, so that an incident
+becomes a file.
 
-Theory. It *is* a connection, with the same inputs and the same three outputs; what it adds is one record for each: a verb of the user,
-bytes in, bytes out, an event, and that items were handed out. Bytes are written as they are on the wire below any TLS or
-WebSocket, credentials never are (`jsproto.trace.formats.redaction`). A record has the time of the input that it belongs to, for outputs have none.
+Theory. It *is* a connection, with the same inputs and the same three outputs; what it adds is one
+record for each: a verb of the user, bytes in, bytes out, an event, and that items were handed out.
+Bytes are written as they are on the wire below any TLS or WebSocket, credentials never are
+(`jsproto.trace.formats.redaction`). A record has the time of the input that it belongs to, for
+outputs have none.
 
-All links of one connection have one name, so a reader of the trace knows that the next link is of the same client.
+All links of one connection have one name, so a reader of the trace knows that the next link is of
+the same client.
 
 | record | says |
 |---|---|
@@ -16,8 +20,8 @@ All links of one connection have one name, so a reader of the trace knows that t
 
 Publishes and acks are no verbs here: their bytes say all of it.
 
-So that the same can be run again (`jsproto.trace.replay.rerun`), everything that a machine decides by is there too: time is a multiple of
-`GRAIN`, which the digits of the clock tell, and
+So that the same can be run again (`jsproto.trace.replay.rerun`), everything that a machine decides
+by is there too: time is a multiple of `GRAIN`, which the digits of the clock tell, and
 
 | record | says |
 |---|---|
@@ -67,7 +71,8 @@ T = TypeVar("T")
 CONN: Final = "a"
 #: The event that says that items were handed out.
 TAKEN: Final = "taken"
-#: So many moments are in a second: 2**19, each told from the next by the six digits of the format's clock.
+#: So many moments are in a second: 2**19, each told from the next by the six digits of the format's
+#: clock.
 GRAIN: Final = 1 << 19
 
 _ACKS: Final = "$JS.ACK."
@@ -83,7 +88,9 @@ class Recorder(Connection):
 
     __slots__ = ("_left", "_notes", "_over", "_start", "_tape")
 
-    def __init__(self, options: Options, *, entropy: Callable[[int], bytes], now: float, tape: Tape) -> None:
+    def __init__(
+        self, options: Options, *, entropy: Callable[[int], bytes], now: float, tape: Tape
+    ) -> None:
         self._start = moment(now)
         self._tape = tape
         self._notes: list[tuple[str, dict[str, object]]] = []
@@ -91,7 +98,9 @@ class Recorder(Connection):
         self._over = False
         tape.mark_reads()
         super().__init__(options, entropy=self._drawing(entropy), now=self._start)
-        self._happened("begin", {"start": self._start, "options": options_written(options)}, self._start)
+        self._happened(
+            "begin", {"start": self._start, "options": options_written(options)}, self._start
+        )
 
     # ------------------------------------------------------------------ inputs
 
@@ -115,7 +124,9 @@ class Recorder(Connection):
     def handle_tick(self, now: float) -> None:
         """Something may be due; else it is no input."""
         due = self.next_deadline()
-        counts = self._draining is not None or (due is not None and due <= max(moment(now), self._now))
+        counts = self._draining is not None or (
+            due is not None and due <= max(moment(now), self._now)
+        )
         super().handle_tick(now)
         if counts:
             self._happened("tick", {}, now)
@@ -162,7 +173,9 @@ class Recorder(Connection):
         self._wished("reconnect", None, now, **({} if where is None else {"server": str(where)}))
 
     def authenticate(self, auth: Auth, now: float) -> None:
-        """Credentials were given; what they are is nobody's business. Those that come too late change nothing."""
+        """Credentials were given; what they are is nobody's business. Those that come too late
+        change nothing.
+        """
         before = self.state
         super().authenticate(auth, now)
         self._wished("authenticate", None, now, **({"late": True} if self.state is before else {}))
@@ -203,7 +216,9 @@ class Recorder(Connection):
         return event
 
     def data_to_send(self) -> bytes:
-        """Bytes to the server. The last of a link come behind the order to leave it, and the last of all behind the end."""
+        """Bytes to the server. The last of a link come behind the order to leave it, and the last
+        of all behind the end.
+        """
         data = super().data_to_send()
         if data:
             self._tape.record(Sent(at=self._when(self._now), conn=CONN, data=data))
@@ -224,7 +239,9 @@ class Recorder(Connection):
             case HangUp():
                 self._left = "closed" if event.reason == "closed" else "given up"
             case Connected():
-                self._happened("up", {"version": event.info.version, "resumed": event.resumed}, self._now)
+                self._happened(
+                    "up", {"version": event.info.version, "resumed": event.resumed}, self._now
+                )
             case Disconnected():
                 self._happened("down", {"error": _named(event.error)}, self._now)
             case LameDuck():
@@ -239,7 +256,9 @@ class Recorder(Connection):
                 pass
 
     def _counts(self, conversation: Conversation[T]) -> bool:
-        """Whether it matters that somebody hears of nothing: to a drain, and to whoever answers when its reader comes back."""
+        """Whether it matters that somebody hears of nothing: to a drain, and to whoever answers
+        when its reader comes back.
+        """
         return self._draining is not None or (
             isinstance(conversation, PushFeed) and not conversation.take_blocked
         )
@@ -260,7 +279,12 @@ class Recorder(Connection):
             return
         last = items[-1]
         reply = last.reply if isinstance(last, Message) and last.reply.startswith(_ACKS) else ""
-        about = {**_numbered(conversation), "count": len(items), **how, **({"reply": reply} if reply else {})}
+        about = {
+            **_numbered(conversation),
+            "count": len(items),
+            **how,
+            **({"reply": reply} if reply else {}),
+        }
         self._happened(TAKEN, about, now)
 
     def _wished(
@@ -273,8 +297,13 @@ class Recorder(Connection):
         self._put_down(Happened(at=self._when(now), name=name, conn=CONN, detail=detail))
 
     def _put_down(self, record: Record) -> None:
-        """An input, and behind it what was noted while it was worked off: a tape that ends has both or neither."""
-        notes = [Happened(at=record.at, name=name, conn=CONN, detail=detail) for name, detail in self._notes]
+        """An input, and behind it what was noted while it was worked off: a tape that ends has both
+        or neither.
+        """
+        notes = [
+            Happened(at=record.at, name=name, conn=CONN, detail=detail)
+            for name, detail in self._notes
+        ]
         self._notes.clear()
         self._tape.record(record, *notes)
 

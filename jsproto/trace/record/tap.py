@@ -1,9 +1,11 @@
-"""What passes through a tap: bytes go through as they are, but for what would lead the client around the tap.
+"""What passes through a tap: bytes go through as they are, but for what would lead the client
+around the tap.
 
-Theory. A tap stands between a client and its server, and records both ways. Two things in the server's INFO must not reach the client: the
-addresses of other servers, because the client would go there directly when it reconnects, and that TLS is wanted, where the tap has taken
-that on itself. So INFO lines, the first and all later ones, are written anew without them; the trace has what the client was given. All
-other bytes pass as they come, and a line that is not whole waits for its end.
+Theory. A tap stands between a client and its server, and records both ways. Two things in the
+server's INFO must not reach the client: the addresses of other servers, because the client would go
+there directly when it reconnects, and that TLS is wanted, where the tap has taken that on itself.
+So INFO lines, the first and all later ones, are written anew without them; the trace has what the
+client was given. All other bytes pass as they come, and a line that is not whole waits for its end.
 """
 
 from __future__ import annotations
@@ -108,7 +110,9 @@ class Tapped:
         return self._received(self._filter.feed(data), at)
 
     def ended(self, name: str, at: float) -> bytes:
-        """It is over, because of the client (``client_close``), the server (``eof``) or the tap (``closed``); gives what is left for the client."""
+        """It is over, because of the client (``client_close``), the server (``eof``) or the tap
+        (``closed``); gives what is left for the client.
+        """
         left = self._received(self._filter.rest(), at)
         self._happened(name, at)
         return left

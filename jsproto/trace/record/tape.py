@@ -1,8 +1,9 @@
 """What is recorded as it happens: records go in, text comes out at a sink, and both are bounded.
 
-Theory. A tape stands between somebody who sees bytes (`jsproto.trace.record.recorder`, a tap) and somebody who has a file. What may be kept is the
-writer's to say, so the sink never holds a secret. A `Room` is how much may be written at all, by one tape or by several
-together: when it is used up the tape says so in its last line, and is silent from then on; what it watches is not disturbed.
+Theory. A tape stands between somebody who sees bytes (`jsproto.trace.record.recorder`, a tap) and
+somebody who has a file. What may be kept is the writer's to say, so the sink never holds a secret.
+A `Room` is how much may be written at all, by one tape or by several together: when it is used up
+the tape says so in its last line, and is silent from then on; what it watches is not disturbed.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class Room:
         self.left = most
 
     def takes(self, text: str) -> bool:
-        """Whether there is room for the text; then it is taken. Where something did not fit, nothing smaller does later."""
+        """Whether there is room for the text; then it is taken. Where something did not fit,
+        nothing smaller does later.
+        """
         fits = len(text) <= self.left
         self.left = self.left - len(text) if fits else 0
         return fits
@@ -74,7 +77,8 @@ class Tape:
         records: how many were.
 
     Raises:
-        LocalProtocolError: a name in ``about`` that is more than one word, or a text of more than one line.
+        LocalProtocolError: a name in ``about`` that is more than one word, or a text of more than
+            one line.
     """
 
     __slots__ = ("_room", "_sink", "_writer", "records", "running")
@@ -105,7 +109,9 @@ class Tape:
         self._writer.reads = True
 
     def record(self, *records: Record) -> None:
-        """Write records that belong together: all of them in one piece, or none where the room ends. Time never runs back."""
+        """Write records that belong together: all of them in one piece, or none where the room
+        ends. Time never runs back.
+        """
         if self.running:
             self.records += len(records)
             self._write("".join(map(self._writer.lines, records)))
@@ -125,5 +131,7 @@ class Tape:
             self._sink.write(text)
             return
         self.running = False
-        self._sink.write(record_line(Happened(at=0.0, name=FULL, conn="", detail={"bytes": self._room.most})))
+        self._sink.write(
+            record_line(Happened(at=0.0, name=FULL, conn="", detail={"bytes": self._room.most}))
+        )
         self._sink.close()

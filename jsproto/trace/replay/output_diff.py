@@ -1,9 +1,11 @@
 """What our machines say beside what was recorded: frame by frame, with the same redaction.
 
-Theory. Bytes of our machines go in as a transport would get them, and are cut into frames and shown as the trace shows its own; recorded frames follow
-one by one. Each is the next of ours, or one of the user's, which the machines know nothing of: a publish or an ack, told by a reply subject that is none
-of this connection's own. Anything else is a difference. Requests whose body is not in the trace are compared by their subject, their address and
-their size, CONNECT by all of its members that were not redacted.
+Theory. Bytes of our machines go in as a transport would get them, and are cut into frames and shown
+as the trace shows its own; recorded frames follow one by one. Each is the next of ours, or one of
+the user's, which the machines know nothing of: a publish or an ack, told by a reply subject that is
+none of this connection's own. Anything else is a difference. Requests whose body is not in the
+trace are compared by their subject, their address and their size, CONNECT by all of its members
+that were not redacted.
 """
 
 from __future__ import annotations

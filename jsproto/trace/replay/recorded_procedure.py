@@ -1,8 +1,11 @@
-"""Stand-ins for procedures: the generator behind one is not in a trace, but each step that it took is.
+"""Stand-ins for procedures: the generator behind one is not in a trace, but each step that it took
+is.
 
-Theory. What a procedure asks for is noted by the recorder while an input is worked off, so at a rerun the notes of an input are known before
-it is told. The stand-in is a procedure of a generator that asks for just these, one by one, whenever the machine lets it go on: with an answer,
-an error, or behind a pause. If it is let go on once more than was noted, or not so often, our machines have decided something else.
+Theory. What a procedure asks for is noted by the recorder while an input is worked off, so at a
+rerun the notes of an input are known before it is told. The stand-in is a procedure of a generator
+that asks for just these, one by one, whenever the machine lets it go on: with an answer, an error,
+or behind a pause. If it is let go on once more than was noted, or not so often, our machines have
+decided something else.
 """
 
 from __future__ import annotations

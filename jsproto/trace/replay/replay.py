@@ -1,11 +1,14 @@
-"""Replay of a trace through our parsers and the Observer: whole, byte by byte, and cut at random, side by side.
+"""Replay of a trace through our parsers and the Observer: whole, byte by byte, and cut at random,
+side by side.
 
-Theory. What bytes mean does not depend on how they were cut, so three readers of the same records must agree after each record: one
-gets the bytes as they came, one gets them byte by byte, one in pieces of random length. They go on in step, so a trace of any
-length is replayed in the memory of one record, and the first record after which they differ is the first divergence.
+Theory. What bytes mean does not depend on how they were cut, so three readers of the same records
+must agree after each record: one gets the bytes as they came, one gets them byte by byte, one in
+pieces of random length. They go on in step, so a trace of any length is replayed in the memory of
+one record, and the first record after which they differ is the first divergence.
 
-Of a long piece only both ends are fed byte by byte, and the middle in small pieces: that is where frames begin and end in a
-stream of large payloads. Randomness is a fixed sequence: a replay says the same each time.
+Of a long piece only both ends are fed byte by byte, and the middle in small pieces: that is where
+frames begin and end in a stream of large payloads. Randomness is a fixed sequence: a replay says
+the same each time.
 """
 
 from __future__ import annotations
@@ -50,7 +53,9 @@ class Cuts:
         at = 0
         while at < size:
             self._seed = (self._seed * 1_103_515_245 + 12_345) & 0x7FFF_FFFF
-            at += 1 + (self._seed >> 8) % _MOST_RANDOM * (1 if size < _SHORT else 1 + size // _SHORT)
+            at += 1 + (self._seed >> 8) % _MOST_RANDOM * (
+                1 if size < _SHORT else 1 + size // _SHORT
+            )
             yield at
 
 
@@ -61,10 +66,20 @@ class Replay:
     Attributes:
         counted: frames of servers by operation.
         commands: commands of clients that were read.
-        unknown: directions of links whose bytes made no sense: connection, ``<`` or ``>``, line, and why.
+        unknown: directions of links whose bytes made no sense: connection, ``<`` or ``>``, line,
+            and why.
     """
 
-    __slots__ = ("_cuts", "_facts", "_failed", "_observers", "_readers", "commands", "counted", "unknown")
+    __slots__ = (
+        "_cuts",
+        "_facts",
+        "_failed",
+        "_observers",
+        "_readers",
+        "commands",
+        "counted",
+        "unknown",
+    )
 
     def __init__(self) -> None:
         self._facts: tuple[list[Fact], ...] = ([], [], [])
@@ -78,7 +93,9 @@ class Replay:
 
     @property
     def lost(self) -> list[tuple[str, str, int, str]]:
-        """Those of servers behind which something was left unread: a link that ends in a frame without sense was read to its end."""
+        """Those of servers behind which something was left unread: a link that ends in a frame
+        without sense was read to its end.
+        """
         left = self._observers[0].unreadable
         return [each for each in self.unknown if each[:3] in left]
 
@@ -95,14 +112,20 @@ class Replay:
             for piece in pieces:
                 observer.feed(line, piece)
         read = [self._read(record, way, pieces) for way, pieces in enumerate(ways)]
-        told = [[(type(fact).__name__, fact.link.number) for fact in facts] for facts in self._facts]
+        told = [
+            [(type(fact).__name__, fact.link.number) for fact in facts] for facts in self._facts
+        ]
         for facts in self._facts:
             facts.clear()
         for way, name in ((1, "byte by byte"), (2, "cut at random")):
             if read[way] != read[0]:
-                raise Divergence(f"read {name} gives {shorten(read[way])}, as it came {shorten(read[0])}")
+                raise Divergence(
+                    f"read {name} gives {shorten(read[way])}, as it came {shorten(read[0])}"
+                )
             if told[way] != told[0]:
-                raise Divergence(f"observed {name} tells {shorten(told[way])}, as it came {shorten(told[0])}")
+                raise Divergence(
+                    f"observed {name} tells {shorten(told[way])}, as it came {shorten(told[0])}"
+                )
         self._count(line, record, read[0])
 
     def _read(self, record: Record, way: int, pieces: list[Record]) -> list[object]:
@@ -110,10 +133,15 @@ class Replay:
             return []
         readers = self._readers.get(record.conn)
         if readers is None:
-            readers = self._readers[record.conn] = tuple((server_reader(), client_reader()) for _ in range(3))
+            readers = self._readers[record.conn] = tuple(
+                (server_reader(), client_reader()) for _ in range(3)
+            )
         reader = readers[way][0 if isinstance(record, Received) else 1]
         return [
-            each for piece in pieces if isinstance(piece, Received | Sent) for each in reader.feed(piece.data)
+            each
+            for piece in pieces
+            if isinstance(piece, Received | Sent)
+            for each in reader.feed(piece.data)
         ]
 
     def _count(self, line: int, record: Record, read: list[object]) -> None:

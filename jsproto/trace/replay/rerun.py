@@ -1,19 +1,25 @@
-"""A trace of our recorder is run again through our machines: what they say must be what was recorded, frame for frame.
+"""A trace of our recorder is run again through our machines: what they say must be what was
+recorded, frame for frame.
 
-Theory. The same inputs give the same outputs, byte for byte; so a connection that is told again what the recorded one was told, at the same moments,
-with the same entropy and the same conversations, must say the same. The trace falls into *turns*: one input, what was noted while it was worked
-off (entropy that was drawn, steps that procedures took), and the bytes that were handed to the transport behind it. A turn is played when the next
-begins. The first frame that differs is the divergence.
+Theory. The same inputs give the same outputs, byte for byte; so a connection that is told again
+what the recorded one was told, at the same moments, with the same entropy and the same
+conversations, must say the same. The trace falls into *turns*: one input, what was noted while it
+was worked off (entropy that was drawn, steps that procedures took), and the bytes that were handed
+to the transport behind it. A turn is played when the next begins. The first frame that differs is
+the divergence.
 
 What is compared, and what is given:
 
-- all that machines decide by themselves: SUB, UNSUB, PING, PONG, pulls, acks that nobody asked for, and when and in which order each of them goes out;
-- requests by their subject, their address and their size: the generator behind a procedure is not in the trace, so a stand-in takes its
-  steps, and its body is whatever was recorded;
-- what the user published and acked is given: it stands between the frames of the machines, wherever it did;
+- all that machines decide by themselves: SUB, UNSUB, PING, PONG, pulls, acks that nobody asked for,
+  and when and in which order each of them goes out;
+- requests by their subject, their address and their size: the generator behind a procedure is not
+  in the trace, so a stand-in takes its steps, and its body is whatever was recorded;
+- what the user published and acked is given: it stands between the frames of the machines, wherever
+  it did;
 - CONNECT without what was redacted. Where payloads were not kept, their sizes are compared.
 
-A trace that opens something which cannot be made again (`jsproto.trace.record.conversation_json`) is run up to there, and then it is said what and where.
+A trace that opens something which cannot be made again (`jsproto.trace.record.conversation_json`)
+is run up to there, and then it is said what and where.
 """
 
 from __future__ import annotations
@@ -58,7 +64,8 @@ class Stop(NamedTuple):
     Attributes:
         line: the line of the trace.
         words: what is the matter.
-        diverged: whether our machines did something else; if not, the trace cannot be run any further.
+        diverged: whether our machines did something else; if not, the trace cannot be run any
+            further.
         context: what was said last, oldest first.
     """
 
@@ -81,10 +88,12 @@ class Rerun:
 
     Args:
         keep: what the trace kept of that which users wrote, as its head says.
-        cut: where to cut bytes of the server that came with one read, none for not at all: from their number to the ends of the pieces.
+        cut: where to cut bytes of the server that came with one read, none for not at all: from
+            their number to the ends of the pieces.
 
     Attributes:
-        began: whether the trace says how its connection began; one that does not is none of our recorder's.
+        began: whether the trace says how its connection began; one that does not is none of our
+            recorder's.
         stop: why it ended before the trace did, ``None`` if it did not.
     """
 
@@ -164,7 +173,9 @@ class Rerun:
         """The trace is over."""
         if self.stop is None:
             self._play()
-        left = b"" if self._connection is None or not self._over else self._connection.data_to_send()
+        left = (
+            b"" if self._connection is None or not self._over else self._connection.data_to_send()
+        )
         if self.stop is None and left:
             self.stop = Stop(
                 self._line,
@@ -193,14 +204,24 @@ class Rerun:
                 if isinstance(record, Happened):
                     self._noted(record)
             self._told(first, data)
-        except (JsprotoError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except (
+            JsprotoError,
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise _Stopped(
-                f"expected that it can be done again, got {type(error).__name__}: {error}", self._line
+                f"expected that it can be done again, got {type(error).__name__}: {error}",
+                self._line,
             ) from None
         self._connected.next_deadline()  # as whoever drives a connection asks for it
         while self._connected.next_event() is not None:
             pass
-        self._over = self._over or any(isinstance(each, Happened) and each.name == "over" for _, each in turn)
+        self._over = self._over or any(
+            isinstance(each, Happened) and each.name == "over" for _, each in turn
+        )
         for line, record in turn:
             if isinstance(record, Sent):
                 self._line = line
@@ -227,7 +248,9 @@ class Rerun:
             said.take(self._connected.data_to_send())
         told = frame_told(said.waiting[0]) if said.waiting else "nothing"
         if not said.equal(recorded, self._many):
-            raise _Stopped(f"recorded is {frame_told(recorded)}, our machines say {told}", self._line)
+            raise _Stopped(
+                f"recorded is {frame_told(recorded)}, our machines say {told}", self._line
+            )
 
     def _nothing_left(self) -> None:
         """All that was noted is used up, and all that was said was recorded."""
@@ -305,7 +328,9 @@ class Rerun:
 
     def _entropy(self, size: int) -> bytes:
         if not self._drawn or len(self._drawn[0]) != size:
-            raise LocalProtocolError(f"our machines draw {size} bytes of entropy, which was not recorded")
+            raise LocalProtocolError(
+                f"our machines draw {size} bytes of entropy, which was not recorded"
+            )
         return self._drawn.popleft()
 
     def _taken(self, record: Happened, now: float) -> None:
@@ -344,7 +369,9 @@ class Rerun:
                 connection.tell(whose, StopMode[record.name.upper()], now)
                 self._closing = self._closing or whose is None
             case "limit":
-                connection.limit(cast("Conversation[Any]", whose), cast("int", detail["count"]), now)
+                connection.limit(
+                    cast("Conversation[Any]", whose), cast("int", detail["count"]), now
+                )
             case "close":
                 connection.close(whose, now)
             case "reconnect":
@@ -354,17 +381,23 @@ class Rerun:
                 if not detail.get("late"):
                     connection.authenticate(Auth(), now)
             case _:
-                raise _Stopped(f"expected a verb that is known, seen {shorten(record.name)}", diverged=False)
+                raise _Stopped(
+                    f"expected a verb that is known, seen {shorten(record.name)}", diverged=False
+                )
 
     def _open(self, detail: Mapping[str, object], now: float) -> None:
         conversation = self._made(detail)
         number = cast("int", detail.get("number"))
         self._connected.open(conversation, now)
         if conversation.port.number != number:
-            raise _Stopped(f"expected number {number} for a conversation, seen {conversation.port.number}")
+            raise _Stopped(
+                f"expected number {number} for a conversation, seen {conversation.port.number}"
+            )
         if len(self._conversations) > self._most and not self._closing:
             self._conversations = {
-                each: feed for each, feed in self._conversations.items() if feed.readable or not feed.finished
+                each: feed
+                for each, feed in self._conversations.items()
+                if feed.readable or not feed.finished
             }
             self._most = 2 * len(self._conversations) + _MANY
         self._conversations[number] = conversation
@@ -374,7 +407,9 @@ class Rerun:
     def _made(self, detail: Mapping[str, object]) -> Conversation[Any]:
         name = str(detail.get("of"))
         if "args" not in detail:
-            raise _Stopped(f"a {name} is opened, which cannot be made again from a trace", diverged=False)
+            raise _Stopped(
+                f"a {name} is opened, which cannot be made again from a trace", diverged=False
+            )
         if name == Procedure.__name__:
             return self._standins.procedure(cast("int", detail.get("number")))
         return made_again(name, detail["args"])

@@ -1,7 +1,8 @@
 """What one frame means, taken apart: its kind, and by name what it says.
 
-Theory. The ladder tells a frame in one line; this is the same for somebody who has stopped at it. Names are the field's own words, units stand in
-them, and what a frame does not say is left out. Only the frame is looked at: what it answers is known by who saw the others.
+Theory. The ladder tells a frame in one line; this is the same for somebody who has stopped at it.
+Names are the field's own words, units stand in them, and what a frame does not say is left out.
+Only the frame is looked at: what it answers is known by who saw the others.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def frame_meaning(frame: Frame) -> Meaning:
                 said: dict[str, Value] = {"payload bytes": len(payload), "reply": reply}
                 return _said("message", {"subject": subject, "sid": sid, **said})
             rest = pending_of(block)
-            left: dict[str, Value] = {} if rest is None else {"messages left": rest[0], "bytes left": rest[1]}
+            left: dict[str, Value] = (
+                {} if rest is None else {"messages left": rest[0], "bytes left": rest[1]}
+            )
             told: dict[str, Value] = {"code": status[0], "text": status[1], **left}
             return _said("status", {**told, "subject": subject, "sid": sid, "reply": reply})
         case Info():
@@ -102,7 +105,8 @@ def command_meaning(command: ClientCommand) -> Meaning:
             return _said("connect", {name: _plain(members.get(name)) for name in _CONNECT})
         case SubLine():
             return _said(
-                "subscribe", {"subject": command.subject, "queue": command.queue, "sid": command.sid}
+                "subscribe",
+                {"subject": command.subject, "queue": command.queue, "sid": command.sid},
             )
         case UnsubLine():
             return _said("unsubscribe", {"sid": command.sid, "after messages": command.limit})
@@ -120,7 +124,8 @@ def _publish(command: PubLine) -> Meaning:
     if about is not None:
         says = payload.decode("utf-8", "replace") or "+ACK (an empty body)"
         return _said(
-            "ack", {"says": says, **_origin(about), "delivered": about.num_delivered, "reply": reply}
+            "ack",
+            {"says": says, **_origin(about), "delivered": about.num_delivered, "reply": reply},
         )
     if subject.startswith("$JS.FC."):
         return _said("flow control", {"answers": subject, "reply": reply})

@@ -1,10 +1,12 @@
 """Diagrams of state machines, drawn from the tables that the machines follow.
 
-Theory. A machine's life is a mapping of states to the inputs that they take and where these lead; that is all there is to
-draw. The first state is where a machine begins, and so is one that no arrow leads to; a state that takes nothing is an end.
-Arrows that join the same two states become one with all their inputs, so the picture stays as small as the machine.
+Theory. A machine's life is a mapping of states to the inputs that they take and where these lead;
+that is all there is to draw. The first state is where a machine begins, and so is one that no arrow
+leads to; a state that takes nothing is an end. Arrows that join the same two states become one with
+all their inputs, so the picture stays as small as the machine.
 
-Text only: `mermaid` gives the picture in Mermaid's language, `tables` the words for those who read rather than look.
+Text only: `mermaid` gives the picture in Mermaid's language, `tables` the words for those who read
+rather than look.
 """
 
 from __future__ import annotations
@@ -39,13 +41,17 @@ def mermaid(table: Transitions[S, W]) -> str:
         arrows: dict[S, list[str]] = {}
         for what, to in ways.items():
             arrows.setdefault(to, []).append(what.name)
-        lines += [f"    {state.name} --> {to.name}: {', '.join(names)}" for to, names in arrows.items()]
+        lines += [
+            f"    {state.name} --> {to.name}: {', '.join(names)}" for to, names in arrows.items()
+        ]
     lines += [f"    {state.name} --> [*]" for state in endings(table)]
     return "\n".join(lines) + "\n"
 
 
 def tables(table: Transitions[S, W], meanings: Mapping[str, str]) -> str:
-    """States and inputs as two Markdown tables; ``meanings`` says in words what ``Enum.MEMBER`` stands for."""
+    """States and inputs as two Markdown tables; ``meanings`` says in words what ``Enum.MEMBER``
+    stands for.
+    """
     nouns = [(f"`{state.name}`", meanings.get(_name(state), "")) for state in table]
     inputs: dict[W, dict[S, list[str]]] = {}
     for state, ways in table.items():
@@ -59,7 +65,9 @@ def tables(table: Transitions[S, W], meanings: Mapping[str, str]) -> str:
         )
         for what, leads in inputs.items()
     ]
-    return markdown(("state", "meaning"), nouns) + "\n" + markdown(("input", "meaning", "leads"), rows)
+    return (
+        markdown(("state", "meaning"), nouns) + "\n" + markdown(("input", "meaning", "leads"), rows)
+    )
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,7 +1,9 @@
-"""A trace as a ladder: one line for each frame and command, client left, server right; also as a Mermaid diagram.
+"""A trace as a ladder: one line for each frame and command, client left, server right; also as a
+Mermaid diagram.
 
-Theory. A frame is told in one line that says what it is for: a pull shows what it asks, a status its code and text, a delivery its
-sequences. Payloads are told by their size. Text only; whoever prints it decides how wide and how much.
+Theory. A frame is told in one line that says what it is for: a pull shows what it asks, a status
+its code and text, a delivery its sequences. Payloads are told by their size. Text only; whoever
+prints it decides how wide and how much.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ _WIDTH: Final = 72
 
 
 class Rung(NamedTuple):
-    """One line of the ladder; ``way`` is ``>`` from the client, ``<`` from the server, ``!`` or ``=`` beside it."""
+    """One line of the ladder; ``way`` is ``>`` from the client, ``<`` from the server, ``!`` or
+    ``=`` beside it.
+    """
 
     line: int
     at: float
@@ -79,7 +83,9 @@ def frame_words(frame: Frame) -> str:
             try:
                 about = AckSubject.parse(reply)
             except InvalidAckSubject:
-                return f"message {subject} ({len(payload)} bytes)" + (f", reply {reply}" if reply else "")
+                return f"message {subject} ({len(payload)} bytes)" + (
+                    f", reply {reply}" if reply else ""
+                )
             return (
                 f"delivery {about.consumer_sequence} of {about.stream}.{about.consumer}: message {about.stream_sequence} "
                 f"on {subject} ({len(payload)} bytes), {about.num_pending} left"
@@ -122,11 +128,15 @@ def _publish(command: PubLine) -> str:
         return f"pull {pull.batch}{size} from {names[0]}.{names[1]}, expires {seconds(pull.expires):g} s, to {command.reply}"
     if verb:
         return f"{verb} {' '.join(names)}".rstrip()
-    return f"publish {subject} ({len(payload)} bytes)" + (f", reply {command.reply}" if command.reply else "")
+    return f"publish {subject} ({len(payload)} bytes)" + (
+        f", reply {command.reply}" if command.reply else ""
+    )
 
 
 def visible(text: str) -> str:
-    """Text of a peer for a terminal: what does not print (controls, marks of direction, halves of a surrogate pair) is written as an escape."""
+    """Text of a peer for a terminal: what does not print (controls, marks of direction, halves of a
+    surrogate pair) is written as an escape.
+    """
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

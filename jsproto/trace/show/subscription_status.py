@@ -1,12 +1,14 @@
 """How each link stands after each frame, and every pull as a bar from its issue to its end.
 
-Theory. The Observer's books show what is so now; who looks back wants to know what was so then. After each frame the books of its link are
-read: what the client has asked for and not got, what it has not settled, what it has not answered. The Observer says which pulls a frame has
-changed, so only those are read again; a pull whose time is up is read again then, or when the server is heard again. Frames are told in the
-order of their rows; a row is whatever number the caller gives them.
+Theory. The Observer's books show what is so now; who looks back wants to know what was so then.
+After each frame the books of its link are read: what the client has asked for and not got, what it
+has not settled, what it has not answered. The Observer says which pulls a frame has changed, so
+only those are read again; a pull whose time is up is read again then, or when the server is heard
+again. Frames are told in the order of their rows; a row is whatever number the caller gives them.
 
-A server can serve a pull behind the loss of its link, if the client listens on its inbox again. So a message that no pull of its own link has
-asked for is put down to the oldest pull of a lost link that asked for it, and whose time is not up.
+A server can serve a pull behind the loss of its link, if the client listens on its inbox again. So
+a message that no pull of its own link has asked for is put down to the oldest pull of a lost link
+that asked for it, and whose time is not up.
 """
 
 from __future__ import annotations
@@ -21,7 +23,14 @@ from attrs import Factory, define
 from jsproto.jetstream.status import EndReason
 from jsproto.trace.observe.deliveries import SETTLING
 from jsproto.trace.observe.facts import Acked, Fact, FlowAnswered, PullEnded, PullIssued, UnsubSeen
-from jsproto.trace.observe.ledger import SECOND, ConsumerKey, SeenLink, SeenPull, nanoseconds, seconds
+from jsproto.trace.observe.ledger import (
+    SECOND,
+    ConsumerKey,
+    SeenLink,
+    SeenPull,
+    nanoseconds,
+    seconds,
+)
 from jsproto.wire.subjects import subject_matches
 
 #: Time behind its expiry in which the server's word for a pull can still come.
@@ -73,7 +82,8 @@ class PullSpan:
     sid: str = ""
     #: What came for it behind the end of its link.
     more: int = 0
-    #: What the books of its link say of it: what it got, and the pulls, messages and bytes that it has open.
+    #: What the books of its link say of it: what it got, and the pulls, messages and bytes that it
+    #: has open.
     read: int = 0
     share: tuple[int, int, int] = (0, 0, 0)
     end_row: int = -1
@@ -154,7 +164,9 @@ class Standings:
         self._own = -1
 
     def hear(self, fact: Fact, row: int, at: float) -> None:
-        """What the Observer tells of the frame in this row, at once: the books show what was known before it."""
+        """What the Observer tells of the frame in this row, at once: the books show what was known
+        before it.
+        """
         match fact:
             case PullIssued():
                 self._pulled(self._book(fact.link, row, at), fact, row, at)
@@ -165,7 +177,12 @@ class Standings:
             case Acked(delivery=delivery) if delivery is not None:
                 book = self._book(fact.link, row, at)
                 closing = not fact.command.payload or fact.command.payload.startswith(SETTLING)
-                if closing and delivery.settled is None and delivery.link is book.link and book.unsettled:
+                if (
+                    closing
+                    and delivery.settled is None
+                    and delivery.link is book.link
+                    and book.unsettled
+                ):
                     book.unsettled -= 1
             case FlowAnswered(mark=mark) if mark is not None and not mark.answers:
                 self._book(fact.link, row, at).answered += 1
@@ -193,7 +210,8 @@ class Standings:
             consumer: whose delivery it is, ``None`` if it is none.
 
         Returns:
-            How the link stands now, and the number of the pull that the frame belongs to, -1 if there is none.
+            How the link stands now, and the number of the pull that the frame belongs to, -1 if
+            there is none.
         """
         own, self._own = self._own, -1
         ended, self._unsubscribed = self._unsubscribed or sid, ""
@@ -236,7 +254,9 @@ class Standings:
                 bar.close(row, until, _unsaid(over=over))
 
     def as_json(self, rows: int) -> list[dict[str, object]]:
-        """The pulls of so many rows as plain data, in the order of their numbers; `finish` comes before."""
+        """The pulls of so many rows as plain data, in the order of their numbers; `finish` comes
+        before.
+        """
         return [
             {
                 "number": bar.number,
@@ -311,7 +331,9 @@ class Standings:
         return book if book is not None and book.link is bar.pull.link else None
 
     def _late(self, link: SeenLink, sid: str, consumer: ConsumerKey, row: int, at: float) -> int:
-        """A delivery that no pull of its link has asked for: the number of the pull of a lost link that it is for, else -1."""
+        """A delivery that no pull of its link has asked for: the number of the pull of a lost link
+        that it is for, else -1.
+        """
         interest = link.interests.get(sid)
         if interest is None:
             return -1
@@ -320,7 +342,9 @@ class Standings:
             open_ = bar.got < bar.pull.batch and not bar.pull.over(now)
             if open_ and subject_matches(interest.subject, bar.pull.token):
                 bar.more += 1
-                bar.close(row, at, EndReason.FILLED.value if bar.got >= bar.pull.batch else bar.fate)
+                bar.close(
+                    row, at, EndReason.FILLED.value if bar.got >= bar.pull.batch else bar.fate
+                )
                 return bar.number
         return -1
 
@@ -333,7 +357,9 @@ class Standings:
         book.heard = book.link.heard
 
     def _look(self, bar: PullSpan, row: int, now: int) -> None:
-        """A pull whose time is up is over, or the server may not have read it yet: then it is over later."""
+        """A pull whose time is up is over, or the server may not have read it yet: then it is over
+        later.
+        """
         book, pull = self._of(bar), bar.pull
         if book is None or bar.end_row >= 0:
             return

@@ -1,4 +1,6 @@
-"""A trace in a few numbers: what was said on each link, every pull with its fate, and what stands out."""
+"""A trace in a few numbers: what was said on each link, every pull with its fate, and what stands
+out.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ class Summary:
             case ApiRequestSeen():
                 self.asked[fact.request.verb or "unknown"] += 1
             case Acked():
-                self.asked[f"ack {fact.command.payload[:4].decode('utf-8', 'replace')}".rstrip()] += 1
+                self.asked[
+                    f"ack {fact.command.payload[:4].decode('utf-8', 'replace')}".rstrip()
+                ] += 1
             case FlowAnswered():
                 self.asked["flow control"] += 1
             case Published():

@@ -1,8 +1,10 @@
-"""The table that a view of a trace is: columns for all rows at once, and packed blocks for what is looked at row by row.
+"""The table that a view of a trace is: columns for all rows at once, and packed blocks for what is
+looked at row by row.
 
-Theory. A page that opens a hundred thousand rows reads few and small things of each: numbers, and words of one line. So each of these is a column,
-and what repeats (connections, kinds, how a link stands) is a number in a column and stands once beside it. The fields and bytes of a row are
-JSON in a block of many rows, packed as soon as the block is full; whoever looks unpacks one block.
+Theory. A page that opens a hundred thousand rows reads few and small things of each: numbers, and
+words of one line. So each of these is a column, and what repeats (connections, kinds, how a link
+stands) is a number in a column and stands once beside it. The fields and bytes of a row are JSON in
+a block of many rows, packed as soon as the block is full; whoever looks unpacks one block.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Table:
         self._at = 0
         self._ways: list[str] = []
         self._columns: dict[str, list[object]] = {
-            name: [] for name in ("line", "at", "conn", "kind", "words", "size", "standing", "pull", "pair")
+            name: []
+            for name in ("line", "at", "conn", "kind", "words", "size", "standing", "pull", "pair")
         }
         self._conns: dict[str, int] = {}
         self._kinds: dict[str, int] = {}
@@ -105,9 +108,13 @@ class Table:
             self.pack()
 
     def pack(self) -> None:
-        """Packs the rows of the last block, full or not; nothing may be added behind one that is not."""
+        """Packs the rows of the last block, full or not; nothing may be added behind one that is
+        not.
+        """
         if self._details:
-            self.blocks.append(zlib.compress(json.dumps(self._details, separators=(",", ":")).encode()))
+            self.blocks.append(
+                zlib.compress(json.dumps(self._details, separators=(",", ":")).encode())
+            )
             self._details = []
 
     def as_json(self) -> dict[str, object]:

@@ -1,10 +1,13 @@
-"""A trace for the eye: a row for each frame with what was so before and behind it, each pull from issue to end, and the findings.
+"""A trace for the eye: a row for each frame with what was so before and behind it, each pull from
+issue to end, and the findings.
 
-Theory. The lint reads the trace frame by frame, so whatever it and its Observer say belongs to one row. What comes out is plain data for a
-page that knows nothing of the protocol: words, fields and names are made here. Bytes are shown as the format ``.trace`` shows them
+Theory. The lint reads the trace frame by frame, so whatever it and its Observer say belongs to one
+row. What comes out is plain data for a page that knows nothing of the protocol: words, fields and
+names are made here. Bytes are shown as the format ``.trace`` shows them
 (`jsproto.trace.formats.redaction`), so no secret gets into a view either.
 
-Rows are bounded; those before the first wanted line are read but not shown, so the middle of a long trace is seen as it was.
+Rows are bounded; those before the first wanted line are read but not shown, so the middle of a long
+trace is seen as it was.
 """
 
 from __future__ import annotations
@@ -102,11 +105,13 @@ class Viewing:
         self._standings = Standings()
         self._wires: dict[str, _Wire] = {}
         self._findings: list[tuple[int, str, str]] = []
-        #: Line, row and time of what is being read; a row that is not shown has the number of the next that is.
+        #: Line, row and time of what is being read; a row that is not shown has the number of the
+        #: next that is.
         self._now: tuple[int, int, float] = (0, 0, 0.0)
         #: What the Observer said of the frame that is being read.
         self._command: ClientCommand | None = None
-        #: The row that it answers, and the rows that wait for an answer, by connection and the subject where it is to come; for PONGs by who says them.
+        #: The row that it answers, and the rows that wait for an answer, by connection and the
+        #: subject where it is to come; for PONGs by who says them.
         self._pair = -1
         self._asked: dict[tuple[str, str], int] = {}
         #: Rows of deliveries without an ack, by connection and ack subject.
@@ -187,7 +192,9 @@ class Viewing:
         }
 
     def _limits(self) -> dict[str, int]:
-        """How many deliveries of each consumer may be unsettled, of those that limit them and whose configuration was seen."""
+        """How many deliveries of each consumer may be unsettled, of those that limit them and whose
+        configuration was seen.
+        """
         limits = {
             ".".join(key): number(consumer.config, "max_ack_pending")
             for key, consumer in self._lint.observer.consumers.items()
@@ -197,7 +204,9 @@ class Viewing:
     # ------------------------------------------------------------------------------------------ records
 
     def _frame(self, line: int, record: Received | Sent, piece: Piece, frame: Frame | None) -> None:
-        """One frame of the client or of the server; ``frame`` is what the server's says, if it can be read."""
+        """One frame of the client or of the server; ``frame`` is what the server's says, if it can
+        be read.
+        """
         conn, data = record.conn, b"".join(piece)
         self._move(line, record.at)
         if isinstance(frame, tuple):
@@ -207,7 +216,12 @@ class Viewing:
             self._pair = self._asked.pop((conn, "<"), -1)
         elif frame is Control.PING:
             self._asked.setdefault((conn, ">"), self._now[1])
-        way, words, meaning, sid = "<" if isinstance(record, Received) else ">", "unreadable", _UNREADABLE, ""
+        way, words, meaning, sid = (
+            "<" if isinstance(record, Received) else ">",
+            "unreadable",
+            _UNREADABLE,
+            "",
+        )
         if frame is not None:
             words, meaning = frame_words(frame), frame_meaning(frame)
         elif self._command is not None:
@@ -220,10 +234,14 @@ class Viewing:
     def _beside(self, way: str, kind: str, record: Happened | Wished) -> None:
         detail = " ".join(f"{name}={value}" for name, value in record.detail.items())
         text = escaped(json.dumps(dict(record.detail)).encode()) if record.detail else ""
-        self._row(record.conn, way, f"{record.name} {detail}".rstrip(), Meaning(kind, {}), text=text)
+        self._row(
+            record.conn, way, f"{record.name} {detail}".rstrip(), Meaning(kind, {}), text=text
+        )
 
     def _ended(self, line: int, at: float, conn: str) -> None:
-        """A link ends, or another begins in its place; a frame of it that never became whole is told."""
+        """A link ends, or another begins in its place; a frame of it that never became whole is
+        told.
+        """
         wire = self._wires.pop(conn, None)
         for way in "<>":
             self._asked.pop((conn, way), None)
@@ -231,7 +249,9 @@ class Viewing:
             left = framer.rest()
             if left:
                 self._move(line, at)
-                self._row(conn, way, f"{left} bytes of a frame that never became whole", _UNREADABLE)
+                self._row(
+                    conn, way, f"{left} bytes of a frame that never became whole", _UNREADABLE
+                )
 
     # ------------------------------------------------------------------------------------------ one row
 

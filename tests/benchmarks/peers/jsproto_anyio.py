@@ -1,4 +1,6 @@
-"""This project, driven by anyio on asyncio: the coroutines are those of asyncio, the connecting is not."""
+"""This project, driven by anyio on asyncio: the coroutines are those of asyncio, the connecting is
+not.
+"""
 
 from __future__ import annotations
 

@@ -116,7 +116,9 @@ class Peer:
         calm = {"flow_control": True, "idle_heartbeat": timedelta(seconds=5)}
         got = 0
         watch.start()
-        async with self._js.subscribe(subject, stream=stream, ack_policy="none", **calm) as messages:
+        async with self._js.subscribe(
+            subject, stream=stream, ack_policy="none", **calm
+        ) as messages:
             async for _ in messages:
                 got += 1
                 if got == n:
@@ -130,7 +132,9 @@ class Peer:
 
     async def ordered_push(self, watch, stream, subject, n):
         await self._read(
-            watch, n, self._js.ordered_consumer(stream, form=SourceKind.PUSH, filter_subject=subject)
+            watch,
+            n,
+            self._js.ordered_consumer(stream, form=SourceKind.PUSH, filter_subject=subject),
         )
 
     async def _read(self, watch, n, feed):

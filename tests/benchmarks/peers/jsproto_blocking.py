@@ -112,10 +112,16 @@ class Peer:
             watch.stop()
 
     async def ordered(self, watch, stream, subject, n, batch):
-        self._read(watch, n, self._js.ordered_consumer(stream, max_messages=batch, filter_subject=subject))
+        self._read(
+            watch, n, self._js.ordered_consumer(stream, max_messages=batch, filter_subject=subject)
+        )
 
     async def ordered_push(self, watch, stream, subject, n):
-        self._read(watch, n, self._js.ordered_consumer(stream, form=SourceKind.PUSH, filter_subject=subject))
+        self._read(
+            watch,
+            n,
+            self._js.ordered_consumer(stream, form=SourceKind.PUSH, filter_subject=subject),
+        )
 
     async def read_range(self, watch, stream, subject, n):
         got = total = 0

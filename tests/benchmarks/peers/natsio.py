@@ -1,4 +1,6 @@
-"""natsio, a pure Python client for asyncio; its releases with JetStream need a newer Python than 3.11."""
+"""natsio, a pure Python client for asyncio; its releases with JetStream need a newer Python than
+3.11.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""natsrpy, a binding of the Rust client. It has no parser of its own to measure and a fixed window for consume."""
+"""natsrpy, a binding of the Rust client. It has no parser of its own to measure and a fixed window
+for consume.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The floor: a blocking socket, blocks built beforehand, next to no parsing. What no client can be faster than.
+"""The floor: a blocking socket, blocks built beforehand, next to no parsing. What no client can be
+faster than.
 
-Also the whole interface of a peer: every verb may be left out and is then reported as not supported. Verbs call
-``watch.start()`` when all is bound and ``watch.stop()`` when the last item is done.
+Also the whole interface of a peer: every verb may be left out and is then reported as not
+supported. Verbs call ``watch.start()`` when all is bound and ``watch.stop()`` when the last item is
+done.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ class Peer:
         self._plain.__exit__()
 
     def parser(self):
-        """A function, or a coroutine function, that takes the list of chunks and gives the count of messages."""
+        """A function, or a coroutine function, that takes the list of chunks and gives the count of
+        messages.
+        """
 
         def feed(chunks):  # touch each chunk once and find what ends each message of this payload
             got, tail = 0, b""
@@ -86,7 +90,9 @@ class Peer:
         self._unsubscribe()
 
     async def consume(self, watch, stream, consumer, n, batch, *, ack):
-        """Continuous pull, ``batch`` messages at hand or asked for. With ``ack``, each is acknowledged."""
+        """Continuous pull, ``batch`` messages at hand or asked for. With ``ack``, each is
+        acknowledged.
+        """
         if ack:
             raise NotImplementedError("no parsing, no acknowledging")
         self._pull(watch, stream, consumer, n)

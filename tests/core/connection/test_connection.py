@@ -572,7 +572,9 @@ def test_late_and_foreign_answers_vanish_B184(wire):
         w.take(asked)
 
     w.told()
-    w.feed(f"MSG {reply} 1 1\r\na\r\nMSG {reply}x 1 1\r\na\r\nMSG {reply[:-1]}99 1 1\r\na\r\n".encode())
+    w.feed(
+        f"MSG {reply} 1 1\r\na\r\nMSG {reply}x 1 1\r\na\r\nMSG {reply[:-1]}99 1 1\r\na\r\n".encode()
+    )
 
     assert 3 == w.connection.stats.unknown_sid
     assert 0 == w.connection.conversations
@@ -674,7 +676,9 @@ VIOLATION = "-ERR 'Permissions Violation for Subscription to {}'\r\n"
     ("text", "refused"),
     [('"a"', "plain"), ('"a" using queue "q"', "queued"), ('"a" (sid "{queued}")', "queued")],
 )
-def test_only_the_subscription_that_is_refused_ends_though_others_are_on_its_subject(wire, text, refused):
+def test_only_the_subscription_that_is_refused_ends_though_others_are_on_its_subject(
+    wire, text, refused
+):
     w = wire().up()
     subs = {
         "plain": w.open(Subscription("a")),
@@ -706,7 +710,9 @@ def test_without_the_right_to_hear_answers_a_request_is_an_error_at_once(wire):
 
     third = w.open(request("c"))
 
-    assert w.lines() == [f"SUB {mux} 1", f"PUB c {mux[:-3]}3.1 0"], "it is tried again, and refused again"
+    assert w.lines() == [f"SUB {mux} 1", f"PUB c {mux[:-3]}3.1 0"], (
+        "it is tried again, and refused again"
+    )
 
     w.feed(VIOLATION.format(f'"{mux}"').encode())
     with pytest.raises(PermissionViolation):
@@ -799,7 +805,13 @@ def test_what_is_asked_for_leaves_in_order_with_replies_below_the_own_inbox(wire
     w.connection.put(asker, b"2", 0.0)
     stem = asker.port.stem
 
-    assert [f"SUB {stem}* {asker.port.sid}", f"PUB a {stem}1 1", "1", f"PUB a {stem}2 1", "2"] == w.lines()
+    assert [
+        f"SUB {stem}* {asker.port.sid}",
+        f"PUB a {stem}1 1",
+        "1",
+        f"PUB a {stem}2 1",
+        "2",
+    ] == w.lines()
 
 
 class Telling(Conversation[str]):
@@ -1056,7 +1068,9 @@ def test_attempts_at_one_server_keep_their_distance_B154(wire):
 
 def test_waits_grow_and_are_jittered_from_entropy(wire):
     def dials(entropy):
-        w = wire(reconnect_wait=1.0, reconnect_wait_max=4.0, reconnect_jitter=0.5, entropy=entropy).up()
+        w = wire(
+            reconnect_wait=1.0, reconnect_wait_max=4.0, reconnect_jitter=0.5, entropy=entropy
+        ).up()
         w.told()
         w.at(100.0).down()
         times = []
@@ -1434,11 +1448,21 @@ def test_what_is_counted(wire):
     assert (1, 1, 0) == (stats.pings_in, stats.errors, stats.pings_out)
     assert len(came) == stats.bytes_in - before
     assert len(sent) <= stats.bytes_out
-    assert (1, 0, 0, 0) == (stats.connects, stats.reconnects, stats.disconnects, stats.attempts_failed)
+    assert (1, 0, 0, 0) == (
+        stats.connects,
+        stats.reconnects,
+        stats.disconnects,
+        stats.attempts_failed,
+    )
 
     w.down().redial().down().redial().up()
 
-    assert (2, 1, 1, 1) == (stats.connects, stats.reconnects, stats.disconnects, stats.attempts_failed)
+    assert (2, 1, 1, 1) == (
+        stats.connects,
+        stats.reconnects,
+        stats.disconnects,
+        stats.attempts_failed,
+    )
 
     w.close().down()
 
@@ -1520,7 +1544,9 @@ def test_a_drain_waits_for_a_silent_server_for_a_short_while_only(wire, whole):
     w.at(5.0)
 
     assert sub.ended
-    assert [NoticeKind.DRAIN_TIMEOUT] == [each.kind for each in w.told() if isinstance(each, Notice)]
+    assert [NoticeKind.DRAIN_TIMEOUT] == [
+        each.kind for each in w.told() if isinstance(each, Notice)
+    ]
     assert (LinkState.CLOSING if whole else LinkState.UP) is w.connection.state
 
 

@@ -1,4 +1,6 @@
-"""Creds texts and JWTs: what they say is read, everything else is one typed error that holds nothing of them."""
+"""Creds texts and JWTs: what they say is read, everything else is one typed error that holds
+nothing of them.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,18 @@ def part(data):
 
 def jwt(claims):
     return ".".join(
-        part(each if isinstance(each, bytes) else json.dumps(each).encode()) for each in ({}, claims, b"sig")
+        part(each if isinstance(each, bytes) else json.dumps(each).encode())
+        for each in ({}, claims, b"sig")
     )
 
 
-def creds(jwt_=None, seed=SEED, first="-----BEGIN NATS USER JWT-----", ends="------END {} ------", eol="\n"):
+def creds(
+    jwt_=None,
+    seed=SEED,
+    first="-----BEGIN NATS USER JWT-----",
+    ends="------END {} ------",
+    eol="\n",
+):
     lines = [
         "for people --- who read",
         first,
@@ -96,9 +105,17 @@ def damaged():
         "seed of a user .SU...., got one of kind ACC",
     )
     yield "no jwt", creds(f"{CANARY}.x"), "expected a JWT, three parts"
-    yield "no subject", creds(jwt({"name": "joe"})), "expected 56 characters as a public nkey, got 0"
+    yield (
+        "no subject",
+        creds(jwt({"name": "joe"})),
+        "expected 56 characters as a public nkey, got 0",
+    )
     account = str(PublicKey(KeyKind.ACCOUNT, b"p" * 32))
-    yield "account's", creds(jwt({"sub": account})), "JWT of a user in the creds file, got one of kind ACC"
+    yield (
+        "account's",
+        creds(jwt({"sub": account})),
+        "JWT of a user in the creds file, got one of kind ACC",
+    )
 
 
 @pytest.mark.parametrize("case", list(damaged()), ids=lambda case: case[0])

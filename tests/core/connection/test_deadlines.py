@@ -30,7 +30,9 @@ def test_moving_a_deadline_for_every_message_does_not_grow_the_heap():
     assert 5.0 == agenda.next()
 
 
-steps = st.lists(st.tuples(st.integers(1, 5), st.none() | st.integers(0, 9).map(float)), max_size=60)
+steps = st.lists(
+    st.tuples(st.integers(1, 5), st.none() | st.integers(0, 9).map(float)), max_size=60
+)
 
 
 @given(steps, st.integers(0, 9).map(float))

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.core.connection.link import ATTEMPTING, OPEN, TRANSITIONS, Link, LinkInput, LinkState, LinkTimer
+from jsproto.core.connection.link import (
+    ATTEMPTING,
+    OPEN,
+    TRANSITIONS,
+    Link,
+    LinkInput,
+    LinkState,
+    LinkTimer,
+)
 from jsproto.errors import LocalProtocolError
 
 

@@ -22,9 +22,21 @@ TEXTS = [
     ("invalid client protocol", LinkEffect.ENDS, ServerError),
     ("no responders requires headers support", LinkEffect.ENDS, ServerError),
     ('Permissions Violation for Publish to "a.b"', LinkEffect.STAYS, PermissionViolation),
-    ('Permissions Violation for Publish with Reply of "_R_.x"', LinkEffect.STAYS, PermissionViolation),
-    ('Permissions Violation for Subscription to "a" using queue "q"', LinkEffect.STAYS, PermissionViolation),
-    ('Permissions Violation for Subscription to "a" (sid "3")', LinkEffect.STAYS, PermissionViolation),
+    (
+        'Permissions Violation for Publish with Reply of "_R_.x"',
+        LinkEffect.STAYS,
+        PermissionViolation,
+    ),
+    (
+        'Permissions Violation for Subscription to "a" using queue "q"',
+        LinkEffect.STAYS,
+        PermissionViolation,
+    ),
+    (
+        'Permissions Violation for Subscription to "a" (sid "3")',
+        LinkEffect.STAYS,
+        PermissionViolation,
+    ),
     ("Permissions Violation", LinkEffect.STAYS, PermissionViolation),
     ("maximum subscriptions exceeded", LinkEffect.STAYS, ServerError),
     ("Invalid Subject", LinkEffect.STAYS, ServerError),
@@ -74,7 +86,12 @@ def test_a_violation_names_what_was_refused_as_it_was_before_it_was_quoted(
     said = refusal(f"Permissions Violation for {text}")
     error = said.error
 
-    assert (operation, subject, queue, sid) == (error.operation, error.subject, error.queue, error.sid)
+    assert (operation, subject, queue, sid) == (
+        error.operation,
+        error.subject,
+        error.queue,
+        error.sid,
+    )
     assert subject == said.subject
 
 

@@ -11,7 +11,9 @@ from jsproto.errors import InvalidConfig
 
 def pool(*urls, randomize=False, entropy=bytes, **options):
     waits = {"wait": 1.0, "wait_max": 4.0, "jitter": 0.0, "jitter_tls": 0.0, **options}
-    return ServerPool([Server.parse(url) for url in urls], entropy=entropy, randomize=randomize, **waits)
+    return ServerPool(
+        [Server.parse(url) for url in urls], entropy=entropy, randomize=randomize, **waits
+    )
 
 
 @pytest.mark.parametrize(
@@ -24,7 +26,12 @@ def pool(*urls, randomize=False, entropy=bytes, **options):
         ("ws://a", ("a", 80), False, "ws://a:80"),
         ("wss://a", ("a", 443), True, "wss://a:443"),
         ("nats://[2001:db8::1]:7", ("2001:db8::1", 7), False, "nats://[2001:db8::1]:7"),
-        ("[::ffff:10.0.0.3]:4222", ("::ffff:10.0.0.3", 4222), False, "nats://[::ffff:10.0.0.3]:4222"),
+        (
+            "[::ffff:10.0.0.3]:4222",
+            ("::ffff:10.0.0.3", 4222),
+            False,
+            "nats://[::ffff:10.0.0.3]:4222",
+        ),
     ],
 )
 def test_urls_are_split_B155(url, address, tls, shown):
@@ -43,7 +50,16 @@ def test_user_info_is_a_pair_or_a_token():
 
 @pytest.mark.parametrize(
     "url",
-    ["http://a", "nats://", "nats://a:0", "nats://a:99999", "nats://me:c4n4ry@a:x", "nats://[::1", "a b", ""],
+    [
+        "http://a",
+        "nats://",
+        "nats://a:0",
+        "nats://a:99999",
+        "nats://me:c4n4ry@a:x",
+        "nats://[::1",
+        "a b",
+        "",
+    ],
 )
 def test_bad_urls_are_refused_without_their_secrets(url):
     with pytest.raises(InvalidConfig) as caught:
@@ -56,7 +72,12 @@ def test_bad_urls_are_refused_without_their_secrets(url):
 def test_secrets_are_not_shown():
     server = Server.parse("nats://me:c4n4ry@a")
     auth = Auth(
-        user="u", password="c4n4ry", token="c4n4ry", jwt="c4n4ry", signature=b"c4n4ry", nonce="c4n4ry"
+        user="u",
+        password="c4n4ry",
+        token="c4n4ry",
+        jwt="c4n4ry",
+        signature=b"c4n4ry",
+        nonce="c4n4ry",
     )
 
     for shown in (
@@ -72,7 +93,10 @@ def test_secrets_are_not_shown():
 def test_what_is_given_goes_before_what_the_url_says():
     server = Server.parse("nats://me:pw@a")
 
-    assert ("me", "pw") == (for_server(None, server).user, for_server(Auth(jwt="j"), server).password)
+    assert ("me", "pw") == (
+        for_server(None, server).user,
+        for_server(Auth(jwt="j"), server).password,
+    )
     assert ("you", None) == (
         for_server(Auth(user="you"), server).user,
         for_server(Auth(user="you"), server).password,
@@ -100,7 +124,9 @@ def test_the_order_is_shuffled_by_entropy_only():
     def order(byte):
         return [
             entry.server.host
-            for entry in pool("a", "b", "c", randomize=True, entropy=lambda n: bytes([byte]) * n).entries
+            for entry in pool(
+                "a", "b", "c", randomize=True, entropy=lambda n: bytes([byte]) * n
+            ).entries
         ]
 
     assert order(0) == order(0)
@@ -158,7 +184,9 @@ def test_a_snapshot_brings_gossip_and_waits_back():
     servers.lost(servers.entries[0])
     twin.restore(servers.snapshot())
 
-    assert [str(entry.server) for entry in servers.entries] == [str(entry.server) for entry in twin.entries]
+    assert [str(entry.server) for entry in servers.entries] == [
+        str(entry.server) for entry in twin.entries
+    ]
     assert "p" == twin.current.server.password
     assert "b" == twin.current.server.host
     assert 6.0 == twin.current.not_before

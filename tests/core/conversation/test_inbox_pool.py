@@ -11,7 +11,9 @@ from jsproto.core.connection.events import Notice, NoticeKind
 from jsproto.core.conversation.inbox_pool import MOST, InboxPool
 from jsproto.errors import RequestTimeout
 
-INFO = b'INFO {"server_id":"x","version":"2.15.1","headers":true,"max_payload":1048576,"proto":1}\r\n'
+INFO = (
+    b'INFO {"server_id":"x","version":"2.15.1","headers":true,"max_payload":1048576,"proto":1}\r\n'
+)
 STREAM = JetStream().stream("S")
 
 
@@ -43,7 +45,8 @@ class Wire:
     def answer(self, following, said):
         """The one message comes."""
         self.connection.receive_data(
-            b"MSG s.a %b $JS.ACK.S.C.1.1.1.1795811553265218855.0 1\r\nx\r\n" % following.port.sid.encode(),
+            b"MSG s.a %b $JS.ACK.S.C.1.1.1.1795811553265218855.0 1\r\nx\r\n"
+            % following.port.sid.encode(),
             self.now,
         )
         assert following.take(self.now).payload == b"x"

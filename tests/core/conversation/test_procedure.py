@@ -1,4 +1,6 @@
-"""Generators stepped through a port: answers, errors, time, links, and running them again from what they were told."""
+"""Generators stepped through a port: answers, errors, time, links, and running them again from what
+they were told.
+"""
 
 from __future__ import annotations
 

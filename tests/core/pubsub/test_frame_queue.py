@@ -12,7 +12,9 @@ def frame(number: int):
     return ("1", f"s.{number}", "", None, b"")
 
 
-script = st.lists(st.integers(1, 4) | st.sampled_from(["pop", "run", "frames", "clear", "twin"]), max_size=40)
+script = st.lists(
+    st.integers(1, 4) | st.sampled_from(["pop", "run", "frames", "clear", "twin"]), max_size=40
+)
 
 
 @given(script)

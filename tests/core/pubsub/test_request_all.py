@@ -1,4 +1,6 @@
-"""One question, many answers, one result, alone. When the answers end is told in the tests of `RequestMany`."""
+"""One question, many answers, one result, alone. When the answers end is told in the tests of
+`RequestMany`.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +38,16 @@ def asking(*, up: bool = True, **options: object) -> Gather:
     return gather
 
 
-def answered(gather: Gather, *payloads: bytes, now: float = 1.0, block: bytes | None = None) -> None:
+def answered(
+    gather: Gather, *payloads: bytes, now: float = 1.0, block: bytes | None = None
+) -> None:
     gather.delivered([(gather.port.sid, "r", "", block, each) for each in payloads], now)
 
 
 def questions(gather: Gather) -> list[tuple[str, bytes]]:
-    return [(each.subject, each.payload) for each in gather.port.commands if isinstance(each, Publish)]
+    return [
+        (each.subject, each.payload) for each in gather.port.commands if isinstance(each, Publish)
+    ]
 
 
 def test_it_asks_once_and_ends_when_nobody_more_answers() -> None:

@@ -71,7 +71,10 @@ def test_it_asks_with_an_inbox_of_its_own():
     headers = Headers({"A": "b"})
     made = opened(headers=headers)
 
-    assert [Sub("_INBOX.P.1.1.*", "2"), Publish("a", b"?", "_INBOX.P.1.1.1", headers)] == made.port.commands
+    assert [
+        Sub("_INBOX.P.1.1.*", "2"),
+        Publish("a", b"?", "_INBOX.P.1.1.1", headers),
+    ] == made.port.commands
     assert NEED_DATA is made.take(10.0)
     assert 15.0 == made.deadline
 
@@ -188,7 +191,8 @@ def test_nobody_there_is_an_error():
 
 
 @pytest.mark.parametrize(
-    "later", [frame(b"body", NOBODY), frame(b"", b"NATS/1.0 408\r\n\r\n"), frame(b"", b"NATS/1.0\r\n\r\n")]
+    "later",
+    [frame(b"body", NOBODY), frame(b"", b"NATS/1.0 408\r\n\r\n"), frame(b"", b"NATS/1.0\r\n\r\n")],
 )
 def test_only_a_bare_503_says_that_nobody_is_there(later):
     made = opened()

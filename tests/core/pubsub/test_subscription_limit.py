@@ -1,4 +1,6 @@
-"""A server that takes no more subscriptions does not say which it refused; none may look alive in silence."""
+"""A server that takes no more subscriptions does not say which it refused; none may look alive in
+silence.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What tests of requests share: a generator is stepped with answers, and what it asked is written down."""
+"""What tests of requests share: a generator is stepped with answers, and what it asked is written
+down.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,13 @@ def message(payload: bytes, block: bytes | None = None) -> Message:
     return Message(("1", "_INBOX.r", "", block, payload))
 
 
-def run(steps: Steps[object], *answers: object, now: float = 0.0) -> tuple[object, list[tuple[str, object]]]:
+def run(
+    steps: Steps[object], *answers: object, now: float = 0.0
+) -> tuple[object, list[tuple[str, object]]]:
     """Step a generator with these answers; its result, and the subject and body of each question.
 
-    An answer is members of JSON, a `Message`, or an error that is thrown in. Time passes by what is slept.
+    An answer is members of JSON, a `Message`, or an error that is thrown in. Time passes by what is
+    slept.
     """
     asked: list[tuple[str, object]] = []
     left = list(answers)
@@ -40,7 +45,9 @@ def run(steps: Steps[object], *answers: object, now: float = 0.0) -> tuple[objec
             if isinstance(one, Exception):
                 step = steps.throw(one)
             else:
-                step = steps.send(one if isinstance(one, Message) else message(json.dumps(one).encode()))
+                step = steps.send(
+                    one if isinstance(one, Message) else message(json.dumps(one).encode())
+                )
     except StopIteration as stop:
         assert left == []
         return stop.value, asked

@@ -1,4 +1,6 @@
-"""An example for each rule of `jsproto.jetstream.api.validation.rules`: what the server refuses for that reason first."""
+"""An example for each rule of `jsproto.jetstream.api.validation.rules`: what the server refuses for
+that reason first.
+"""
 
 from __future__ import annotations
 
@@ -60,14 +62,20 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
     ("max_age", "must not be negative"): {"max_age": -S},
     ("max_age", "at least 100 ms"): {"max_age": MS},
     ("duplicate_window", "must not be negative"): {"duplicate_window": -S},
-    ("duplicate_window", "must not be longer than max_age"): {"duplicate_window": 2 * S, "max_age": S},
+    ("duplicate_window", "must not be longer than max_age"): {
+        "duplicate_window": 2 * S,
+        "max_age": S,
+    },
     ("duplicate_window", "at least 100 ms"): {"duplicate_window": MS},
     ("allow_rollup_hdrs", "a rollup purges, which deny_purge denies"): {
         "allow_rollup_hdrs": True,
         "deny_purge": True,
     },
     ("allow_msg_counter", "not with discard new"): {"allow_msg_counter": True, "discard": "new"},
-    ("allow_msg_counter", "not with allow_msg_ttl"): {"allow_msg_counter": True, "allow_msg_ttl": True},
+    ("allow_msg_counter", "not with allow_msg_ttl"): {
+        "allow_msg_counter": True,
+        "allow_msg_ttl": True,
+    },
     ("allow_msg_counter", "not with allow_msg_schedules"): {
         "allow_msg_counter": True,
         "allow_msg_schedules": True,
@@ -94,11 +102,17 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
         "allow_msg_ttl": True,
     },
     ("subject_delete_marker_ttl", "must not be negative"): {"subject_delete_marker_ttl": -S},
-    ("allow_msg_schedules", "not with discard new"): {"allow_msg_schedules": True, "discard": "new"},
+    ("allow_msg_schedules", "not with discard new"): {
+        "allow_msg_schedules": True,
+        "discard": "new",
+    },
     ("allow_msg_schedules", "only with allow_rollup_hdrs"): {"allow_msg_schedules": True},
     ("persist_mode", "async only on file storage"): {"persist_mode": "async", "storage": "memory"},
     ("persist_mode", "async not with replicas"): {"persist_mode": "async", "num_replicas": 3},
-    ("persist_mode", "async not with allow_atomic"): {"persist_mode": "async", "allow_atomic": True},
+    ("persist_mode", "async not with allow_atomic"): {
+        "persist_mode": "async",
+        "allow_atomic": True,
+    },
     ("first_seq", "not on a mirror"): {**mirror(), "first_seq": 5},
     ("subjects", "not on a mirror"): {**mirror(), "subjects": ["a"]},
     ("sources", "not on a mirror"): {**mirror(), **sources({"name": "OTHER"})},
@@ -106,7 +120,9 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
     ("allow_atomic", "not on a mirror"): {**mirror(), "allow_atomic": True},
     ("allow_batched", "not on a mirror"): {**mirror(), "allow_batched": True},
     ("allow_msg_schedules", "not on a mirror"): {**mirror(), "allow_msg_schedules": True},
-    ("mirror.consumer.name", "expected the name of a consumer"): mirror(consumer=reader(name="a.b")),
+    ("mirror.consumer.name", "expected the name of a consumer"): mirror(
+        consumer=reader(name="a.b")
+    ),
     ("mirror.consumer.deliver_subject", "expected a literal subject"): mirror(
         consumer=reader(deliver_subject="a.*")
     ),
@@ -115,9 +131,15 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
     ("mirror.filter_subject", "not beside subject_transforms"): mirror(
         filter_subject="a", subject_transforms=moved(("a", "b"))
     ),
-    ("subject_delete_marker_ttl", "not on a mirror"): {**mirror(), "subject_delete_marker_ttl": S, **TTL},
+    ("subject_delete_marker_ttl", "not on a mirror"): {
+        **mirror(),
+        "subject_delete_marker_ttl": S,
+        **TTL,
+    },
     ("mirror.subject_transforms", "expected a subject as src"): mirror(subject_transforms=BAD_SRC),
-    ("mirror.subject_transforms", "expected a subject as dest"): mirror(subject_transforms=BAD_DEST),
+    ("mirror.subject_transforms", "expected a subject as dest"): mirror(
+        subject_transforms=BAD_DEST
+    ),
     ("mirror.subject_transforms", "must not overlap"): mirror(subject_transforms=LAPPING),
     ("mirror.name", "expected the name of a stream"): mirror(name="a.b"),
     ("allow_msg_schedules", "not beside sources"): {
@@ -130,15 +152,25 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
     ("sources.filter_subject", "not beside subject_transforms"): sources(
         {"filter_subject": "a", "subject_transforms": moved(("a", "b"))}
     ),
-    ("sources.subject_transforms", "expected a subject as src"): sources({"subject_transforms": BAD_SRC}),
-    ("sources.subject_transforms", "expected a subject as dest"): sources({"subject_transforms": BAD_DEST}),
+    ("sources.subject_transforms", "expected a subject as src"): sources(
+        {"subject_transforms": BAD_SRC}
+    ),
+    ("sources.subject_transforms", "expected a subject as dest"): sources(
+        {"subject_transforms": BAD_DEST}
+    ),
     ("sources.subject_transforms", "must not overlap"): sources({"subject_transforms": LAPPING}),
-    ("sources.consumer.name", "expected the name of a consumer"): sources({"consumer": reader(name="a.b")}),
+    ("sources.consumer.name", "expected the name of a consumer"): sources(
+        {"consumer": reader(name="a.b")}
+    ),
     ("sources.consumer.deliver_subject", "expected a literal subject"): sources(
         {"consumer": reader(deliver_subject="a.*")}
     ),
-    ("sources.consumer", "says where it starts itself"): sources({"consumer": reader(), "opt_start_seq": 5}),
-    ("sources.consumer", "has its own filter"): sources({"consumer": reader(), "filter_subject": "a"}),
+    ("sources.consumer", "says where it starts itself"): sources(
+        {"consumer": reader(), "opt_start_seq": 5}
+    ),
+    ("sources.consumer", "has its own filter"): sources(
+        {"consumer": reader(), "filter_subject": "a"}
+    ),
     ("sources.consumer", "none for two sources"): sources(
         {"consumer": reader()}, {"consumer": reader(), "subject_transforms": moved(("a", "b"))}
     ),
@@ -155,7 +187,9 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
         {"external": ExternalStream(api="other.*")}
     ),
     ("mirror.external.api", "is the own API"): mirror(external=ExternalStream(api="$JS.API")),
-    ("sources.external.api", "is the own API"): sources({"external": ExternalStream(api="$JS.API")}),
+    ("sources.external.api", "is the own API"): sources(
+        {"external": ExternalStream(api="$JS.API")}
+    ),
     ("subjects", "expected subjects"): {"subjects": ["a..b"]},
     ("subjects", "none twice"): {"subjects": ["check.a", "check.a"]},
     ("subjects", "everything only with no_ack"): {"subjects": [">"]},
@@ -177,7 +211,9 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
     ("republish.dest", "must not be stored by the stream itself"): {
         "republish": Republish(src="check.>", dest="check.>")
     },
-    ("placement.preferred", "not for a stream that is to be made"): {"placement": Placement(preferred="n1")},
+    ("placement.preferred", "not for a stream that is to be made"): {
+        "placement": Placement(preferred="n1")
+    },
 }
 
 #: (setting, text) to what the stream was, and what it shall become.
@@ -198,7 +234,13 @@ UPDATES: dict[tuple[str, str], tuple[dict[str, object], dict[str, object]]] = {
 }
 
 PUSH = {"deliver_subject": "deliver.there"}
-FC = {**PUSH, "ack_policy": "flow_control", "flow_control": True, "idle_heartbeat": S, "max_ack_pending": 10}
+FC = {
+    **PUSH,
+    "ack_policy": "flow_control",
+    "flow_control": True,
+    "idle_heartbeat": S,
+    "max_ack_pending": 10,
+}
 LIMITED = {"consumer_limits": ConsumerLimits(max_ack_pending=5, inactive_threshold=10 * S)}
 QUEUE = {"retention": "workqueue"}
 PINNED = {"priority_policy": "pinned_client"}
@@ -229,7 +271,10 @@ CONSUMERS: dict[tuple[str, str], tuple[dict[str, object], dict[str, object]]] = 
     ("ack_wait", "must not be negative"): ({"ack_wait": -S, "ack_policy": "explicit"}, {}),
     ("ack_policy", "flow_control only when pushed"): (without(FC, "deliver_subject"), {}),
     ("flow_control", "needed by ack_policy flow_control"): (without(FC, "flow_control"), {}),
-    ("idle_heartbeat", "exactly 1 s with ack_policy flow_control"): ({**FC, "idle_heartbeat": 2 * S}, {}),
+    ("idle_heartbeat", "exactly 1 s with ack_policy flow_control"): (
+        {**FC, "idle_heartbeat": 2 * S},
+        {},
+    ),
     ("max_ack_pending", "needed by ack_policy flow_control"): ({**FC, "max_ack_pending": -1}, {}),
     ("ack_wait", "not with ack_policy flow_control"): ({**FC, "ack_wait": S}, {}),
     ("backoff", "not with ack_policy flow_control"): ({**FC, "backoff": [S]}, {}),
@@ -241,7 +286,10 @@ CONSUMERS: dict[tuple[str, str], tuple[dict[str, object], dict[str, object]]] = 
     ("description", "at most 4096 bytes"): ({"description": LONG}, {}),
     ("deliver_subject", "expected a subject without wildcards"): ({"deliver_subject": "a.*"}, {}),
     ("deliver_subject", "expected a subject"): ({"deliver_subject": "a..b"}, {}),
-    ("deliver_subject", "must not be stored by the stream itself"): ({"deliver_subject": "check.a"}, {}),
+    ("deliver_subject", "must not be stored by the stream itself"): (
+        {"deliver_subject": "check.a"},
+        {},
+    ),
     ("max_waiting", "only when pulled"): ({**PUSH, "max_waiting": 5}, {}),
     ("max_ack_pending", "needs an ack_policy"): ({**PUSH, "max_ack_pending": 5}, {}),
     ("idle_heartbeat", "at least 100 ms"): ({**PUSH, "idle_heartbeat": MS}, {}),
@@ -254,7 +302,10 @@ CONSUMERS: dict[tuple[str, str], tuple[dict[str, object], dict[str, object]]] = 
         {"max_ack_pending": 9, "ack_policy": "explicit"},
         LIMITED,
     ),
-    ("inactive_threshold", "at most what the stream allows"): ({"inactive_threshold": 20 * S}, LIMITED),
+    ("inactive_threshold", "at most what the stream allows"): (
+        {"inactive_threshold": 20 * S},
+        LIMITED,
+    ),
     ("direct", "only when pushed"): ({"direct": True}, {}),
     ("direct", "not with a durable name"): ({**PUSH, "direct": True, "durable_name": "C"}, {}),
     ("filter_subjects", "not beside filter_subject"): (
@@ -266,7 +317,10 @@ CONSUMERS: dict[tuple[str, str], tuple[dict[str, object], dict[str, object]]] = 
     ("filter_subjects", "must not overlap"): ({"filter_subjects": ["check.*", "check.a"]}, {}),
     ("opt_start_seq", "not with deliver_policy all"): ({"opt_start_seq": 5}, {}),
     ("opt_start_time", "not with deliver_policy all"): ({"opt_start_time": NOW}, {}),
-    ("opt_start_seq", "not with deliver_policy last"): ({"deliver_policy": "last", "opt_start_seq": 5}, {}),
+    ("opt_start_seq", "not with deliver_policy last"): (
+        {"deliver_policy": "last", "opt_start_seq": 5},
+        {},
+    ),
     ("opt_start_time", "not with deliver_policy last"): (
         {"deliver_policy": "last", "opt_start_time": NOW},
         {},
@@ -283,7 +337,10 @@ CONSUMERS: dict[tuple[str, str], tuple[dict[str, object], dict[str, object]]] = 
         {"deliver_policy": "last_per_subject"},
         {},
     ),
-    ("opt_start_seq", "not with deliver_policy new"): ({"deliver_policy": "new", "opt_start_seq": 5}, {}),
+    ("opt_start_seq", "not with deliver_policy new"): (
+        {"deliver_policy": "new", "opt_start_seq": 5},
+        {},
+    ),
     ("opt_start_time", "not with deliver_policy new"): (
         {"deliver_policy": "new", "opt_start_time": NOW},
         {},
@@ -296,7 +353,10 @@ CONSUMERS: dict[tuple[str, str], tuple[dict[str, object], dict[str, object]]] = 
         {"deliver_policy": "by_start_sequence", "opt_start_seq": 5, "opt_start_time": NOW},
         {},
     ),
-    ("opt_start_time", "needed by deliver_policy by_start_time"): ({"deliver_policy": "by_start_time"}, {}),
+    ("opt_start_time", "needed by deliver_policy by_start_time"): (
+        {"deliver_policy": "by_start_time"},
+        {},
+    ),
     ("opt_start_seq", "not with deliver_policy by_start_time"): (
         {"deliver_policy": "by_start_time", "opt_start_seq": 5, "opt_start_time": NOW},
         {},
@@ -308,14 +368,22 @@ CONSUMERS: dict[tuple[str, str], tuple[dict[str, object], dict[str, object]]] = 
     ("priority_policy", "only when pulled"): ({**PUSH, **PINNED, "priority_groups": ["g"]}, {}),
     ("priority_groups", "needed by priority_policy"): (PINNED, {}),
     ("priority_groups", "none empty"): ({**PINNED, "priority_groups": [""]}, {}),
-    ("priority_groups", "1 to 16 of a-z, A-Z, 0-9 and -_/="): ({**PINNED, "priority_groups": ["a b"]}, {}),
+    ("priority_groups", "1 to 16 of a-z, A-Z, 0-9 and -_/="): (
+        {**PINNED, "priority_groups": ["a b"]},
+        {},
+    ),
     ("priority_groups", "need a priority_policy"): ({"priority_groups": ["g"]}, {}),
     ("priority_timeout", "needs a priority_policy"): ({"priority_timeout": S}, {}),
-    ("deliver_policy", "all on a workqueue"): ({"deliver_policy": "new", "ack_policy": "explicit"}, QUEUE),
+    ("deliver_policy", "all on a workqueue"): (
+        {"deliver_policy": "new", "ack_policy": "explicit"},
+        QUEUE,
+    ),
 }
-#: A workqueue refuses twice over ack policies: whoever is pulled without, and every one that is not explicit.
+#: A workqueue refuses twice over ack policies: whoever is pulled without, and every one that is not
+#: explicit.
 WORKQUEUE_ALL = ({"ack_policy": "all"}, QUEUE)
-#: What one server cannot be made to say: replicas need a cluster, and the name in a subject wins over the one in the body.
+#: What one server cannot be made to say: replicas need a cluster, and the name in a subject wins
+#: over the one in the body.
 NOT_SENT = {
     ("name", "cannot be changed"),
     ("name", "must equal durable_name if both are given"),

@@ -1,4 +1,6 @@
-"""Each form reads what servers say, takes what users may give, refuses all else by name, and writes the server's words."""
+"""Each form reads what servers say, takes what users may give, refuses all else by name, and writes
+the server's words.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,9 @@ def test_an_answer_of_another_form_is_a_misfit_with_its_place(
         (COLOUR, UnknownWord("green"), UnknownWord("green")),
     ],
 )
-def test_what_users_give_is_kept_in_one_form(codec: Codec[object], given: object, kept: object) -> None:
+def test_what_users_give_is_kept_in_one_form(
+    codec: Codec[object], given: object, kept: object
+) -> None:
     assert codec.accept(given) == kept
 
 
@@ -171,7 +175,9 @@ def test_nulls_within_lists_and_mappings_vanish_and_the_zero_time_is_not_set() -
     assert TIME.read("0001-01-01T00:00:00Z") is None
     assert LABELS.read({"a": "b"}) == {"a": "b"}
     assert OBJECT.read({"a": None, "b": 1}) == {"b": 1}
-    assert ListCodec(TIME).read(["0001-01-01T00:00:00Z", "2024-01-02T03:04:05Z"]) == (Timestamp.of(MOMENT),)
+    assert ListCodec(TIME).read(["0001-01-01T00:00:00Z", "2024-01-02T03:04:05Z"]) == (
+        Timestamp.of(MOMENT),
+    )
 
 
 def test_a_form_has_to_say_what_it_accepts() -> None:

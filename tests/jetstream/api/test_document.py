@@ -17,7 +17,12 @@ from jsproto.errors import InvalidConfig, InvalidResponse
 from jsproto.jetstream.api.codecs import DURATION, INTEGER, LABELS, NAME, TEXTS, ListCodec
 from jsproto.jetstream.api.config.account import AccountInfo
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
-from jsproto.jetstream.api.config.stream import ConsumerLimits, StreamConfig, StreamInfo, StreamState
+from jsproto.jetstream.api.config.stream import (
+    ConsumerLimits,
+    StreamConfig,
+    StreamInfo,
+    StreamState,
+)
 from jsproto.jetstream.api.document import Document, Nested, mapping, member, of, table, unechoed
 from jsproto.jetstream.api.envelope import parse_object, to_json
 from jsproto.jetstream.api.publishing.puback import PubAck
@@ -41,7 +46,9 @@ class Outer(Document):
     inners: Sequence[Inner] = member(ListCodec(Nested(Inner)), ())
 
 
-@pytest.mark.parametrize("nothing", [{}, {"subjects": None}, {"subjects": []}, {"labels": {}, "inner": None}])
+@pytest.mark.parametrize(
+    "nothing", [{}, {"subjects": None}, {"subjects": []}, {"labels": {}, "inner": None}]
+)
 def test_b191_null_missing_and_empty_mean_the_same(nothing: dict[str, object]) -> None:
     read = Outer.from_wire({"name": "o", **nothing})
 
@@ -77,12 +84,15 @@ def test_durations_are_written_as_integer_nanoseconds_even_below_the_microsecond
 
     assert written == b'{"name":"o","age":300000000,"count":0}'
     assert (
-        Outer.from_wire({"name": "o", "age": 1_000_000_001}).evolve(count=1).to_wire()["age"] == 1_000_000_001
+        Outer.from_wire({"name": "o", "age": 1_000_000_001}).evolve(count=1).to_wire()["age"]
+        == 1_000_000_001
     )
 
 
 def test_a_number_or_flag_of_another_form_is_an_invalid_response_that_names_its_place() -> None:
-    with pytest.raises(InvalidResponse, match=r"as Outer\.count, seen 'x' in the answer to stream info"):
+    with pytest.raises(
+        InvalidResponse, match=r"as Outer\.count, seen 'x' in the answer to stream info"
+    ):
         Outer.from_wire({"name": "o", "count": "x"}, "stream info")
     with pytest.raises(InvalidResponse, match=r"as Outer\.name, seen list of 0"):
         Outer.from_wire({"name": []})
@@ -101,7 +111,9 @@ def test_a_number_or_flag_of_another_form_is_an_invalid_response_that_names_its_
         {"inners": [{"name": "i"}, {}]},
     ],
 )
-def test_a_value_that_cannot_be_read_costs_that_member_and_is_written_back(odd: dict[str, object]) -> None:
+def test_a_value_that_cannot_be_read_costs_that_member_and_is_written_back(
+    odd: dict[str, object],
+) -> None:
     read = Outer.from_wire({"name": "o", "count": 3, **odd, "later": 1})
     [name] = odd
 
@@ -116,11 +128,17 @@ def test_a_value_that_cannot_be_read_costs_that_member_and_is_written_back(odd: 
 def test_a_member_that_is_set_replaces_the_value_that_could_not_be_read() -> None:
     read = Outer.from_wire({"name": "o", "inner": {}})
 
-    assert read.evolve(inner=Inner(name="i")).to_wire() == {"name": "o", "count": 0, "inner": {"name": "i"}}
+    assert read.evolve(inner=Inner(name="i")).to_wire() == {
+        "name": "o",
+        "count": 0,
+        "inner": {"name": "i"},
+    }
     assert read.evolve(inner=Inner(name="i")).extra == {}
 
 
-def test_a_value_that_cannot_be_read_within_a_member_costs_the_innermost_one_that_may_be_missing() -> None:
+def test_a_value_that_cannot_be_read_within_a_member_costs_the_innermost_one_that_may_be_missing() -> (
+    None
+):
     read = Outer.from_wire({"name": "o", "inners": [{"name": "i"}, {"name": "j", "size": "x"}]})
 
     assert read.inners == (Inner(name="i"), Inner(name="j", extra={"size": "x"}))
@@ -141,7 +159,9 @@ def test_a_value_that_cannot_be_read_within_a_member_costs_the_innermost_one_tha
         ({"extra": {"count": 1}}, r"expected unknown members in Outer\.extra, seen 'count'"),
     ],
 )
-def test_a_value_of_another_form_is_refused_when_it_is_given(given: dict[str, object], text: str) -> None:
+def test_a_value_of_another_form_is_refused_when_it_is_given(
+    given: dict[str, object], text: str
+) -> None:
     with pytest.raises(InvalidConfig, match=text):
         Outer(**{"name": "o", **given})
 
@@ -183,7 +203,12 @@ def test_documents_are_values_that_can_be_pickled() -> None:
 
 def test_b203_settings_that_did_not_come_back_are_named() -> None:
     sent = Outer(
-        name="o", count=5, subjects=["a"], inner=Inner(name="i", size=3), age=timedelta(0), extra={"x": 1}
+        name="o",
+        count=5,
+        subjects=["a"],
+        inner=Inner(name="i", size=3),
+        age=timedelta(0),
+        extra={"x": 1},
     )
     back = Outer(name="o", count=6, inner=Inner(name="i"), labels={"added": "by the server"})
 

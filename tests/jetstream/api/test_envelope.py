@@ -45,7 +45,9 @@ BOMBS = [
 
 
 @pytest.mark.parametrize("body", BOMBS, ids=lambda body: str(body[:24]))
-def test_what_is_no_json_object_is_an_invalid_response_that_shows_a_little_of_it(body: bytes) -> None:
+def test_what_is_no_json_object_is_an_invalid_response_that_shows_a_little_of_it(
+    body: bytes,
+) -> None:
     with pytest.raises(InvalidResponse) as caught:
         parse_object(body, ABOUT)
 
@@ -70,7 +72,9 @@ JSON = st.recursive(
     | st.integers(-(2**63), 2**64 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=6),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
     max_leaves=12,
 )
 
@@ -87,7 +91,9 @@ def test_what_is_written_is_read_back_equal_and_equal_members_give_equal_bytes(
 
 @settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from(["error", "stream", "type", "config"]), JSON))
-def test_any_answer_is_a_success_without_an_error_or_one_of_two_errors(members: dict[str, object]) -> None:
+def test_any_answer_is_a_success_without_an_error_or_one_of_two_errors(
+    members: dict[str, object],
+) -> None:
     body = json.dumps(members).encode()
     try:
         read = answer(body, ABOUT, AnswerType.STREAM_INFO)
@@ -148,7 +154,9 @@ def test_the_answer_to_another_request_is_refused_by_its_type(expected: AnswerTy
         if other.types[0] in expected.types:
             assert answer(body, ABOUT, expected) == everything
         else:
-            with pytest.raises(InvalidResponse, match=f"expected an answer of type '{expected.types[0]}'"):
+            with pytest.raises(
+                InvalidResponse, match=f"expected an answer of type '{expected.types[0]}'"
+            ):
                 answer(body, ABOUT, expected)
 
 
@@ -162,7 +170,9 @@ def test_a_type_that_is_there_must_fit(said: object) -> None:
 
 @pytest.mark.parametrize("body", [b"{}", b'{"config":null}'])
 def test_an_answer_without_what_it_needs_is_invalid_and_says_what_is_missing(body: bytes) -> None:
-    with pytest.raises(InvalidResponse, match=r"expected an answer with 'config' \(stream info, stream S\)"):
+    with pytest.raises(
+        InvalidResponse, match=r"expected an answer with 'config' \(stream info, stream S\)"
+    ):
         answer(body, ABOUT, AnswerType.STREAM_INFO)
 
 
@@ -171,7 +181,10 @@ def test_a_surrogate_pair_is_one_character_and_no_reason_to_refuse() -> None:
 
 
 def test_requests_are_compact_utf8_in_the_order_given() -> None:
-    assert to_json({"b": 1, "a": ["x>y", "ä"], "c": True}) == '{"b":1,"a":["x>y","ä"],"c":true}'.encode()
+    assert (
+        to_json({"b": 1, "a": ["x>y", "ä"], "c": True})
+        == '{"b":1,"a":["x>y","ä"],"c":true}'.encode()
+    )
 
 
 def test_what_json_cannot_carry_is_refused_before_it_is_sent() -> None:
@@ -206,4 +219,6 @@ def test_a_body_of_nothing_but_tiny_values_is_refused_before_it_takes_memory(val
 def test_the_largest_page_of_subjects_with_short_names_is_read() -> None:
     subjects = {f"s.{number}": 1 for number in range(100_000)}
 
-    assert parse_object(to_json({"state": {"subjects": subjects}})) == {"state": {"subjects": subjects}}
+    assert parse_object(to_json({"state": {"subjects": subjects}})) == {
+        "state": {"subjects": subjects}
+    }

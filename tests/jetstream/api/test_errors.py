@@ -1,4 +1,6 @@
-"""The number of an error answer decides its class; whatever else is in the answer, it is one typed error."""
+"""The number of an error answer decides its class; whatever else is in the answer, it is one typed
+error.
+"""
 
 from __future__ import annotations
 
@@ -67,12 +69,18 @@ ABOUT = RequestContext(what="consumer info", stream="ORDERS", consumer="NEW")
         ((10026, 10027, 10028, 10047, 10113, 10122), LimitReached),
         ((10025, 10003, 10056, 10038), InvalidRequest),
         ((10012, 10052, 10053, 10049, 10065), InvalidConfiguration),
-        ((10093, 10131, 10136, 10137, 10138, 10139, 10159, 10178, 10196, 10197), InvalidConfiguration),
+        (
+            (10093, 10131, 10136, 10137, 10138, 10139, 10159, 10178, 10196, 10197),
+            InvalidConfiguration,
+        ),
         (
             (10165, 10166, 10168, 10169, 10170, 10171, 10172, 10188, 10192, 10203, 10212, 10223),
             InvalidMessage,
         ),
-        ((10174, 10175, 10176, 10177, 10179, 10199, 10200, 10201, 10205, 10206, 10207, 10208), InvalidBatch),
+        (
+            (10174, 10175, 10176, 10177, 10179, 10199, 10200, 10201, 10205, 10206, 10207, 10208),
+            InvalidBatch,
+        ),
         ((10185,), ApiLevelTooLow),
         ((10040, 10110, 99999, 0), JetStreamError),
     ],
@@ -98,7 +106,11 @@ def test_an_error_says_what_was_asked_and_what_the_server_said() -> None:
     assert isinstance(error, NotFound)
     assert isinstance(error, ApiError)
     assert isinstance(error, ServerError)
-    assert (error.stream, error.consumer, error.constant) == ("ORDERS", "NEW", "JSConsumerNotFoundErr")
+    assert (error.stream, error.consumer, error.constant) == (
+        "ORDERS",
+        "NEW",
+        "JSConsumerNotFoundErr",
+    )
     assert str(error) == (
         "consumer not found [code 404, err_code 10014] (consumer info, stream ORDERS, consumer NEW)"
     )
@@ -146,7 +158,9 @@ def test_b193_every_part_of_an_error_is_optional() -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
+    ),
     max_leaves=9,
 )
 
@@ -168,7 +182,9 @@ def test_an_error_member_that_is_text_or_a_list_is_told_as_it_came() -> None:
 
 def test_what_was_asked_reads_as_a_sentence_part_and_may_be_empty() -> None:
     assert str(RequestContext()) == ""
-    assert str(RequestContext(what="publish", subject="orders.new")) == "publish, subject orders.new"
+    assert (
+        str(RequestContext(what="publish", subject="orders.new")) == "publish, subject orders.new"
+    )
 
 
 def test_containers_are_described_by_size_and_all_else_as_seen() -> None:

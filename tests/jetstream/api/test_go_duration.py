@@ -37,7 +37,21 @@ def test_a_duration_is_read_as_go_reads_it(text: str, ns: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "5", "s", ".s", "5x", "5 s", "1d", "s5", "5s ", "--5s", "9223372036854775808ns", "\u0665s"]
+    "text",
+    [
+        "",
+        "5",
+        "s",
+        ".s",
+        "5x",
+        "5 s",
+        "1d",
+        "s5",
+        "5s ",
+        "--5s",
+        "9223372036854775808ns",
+        "\u0665s",
+    ],
 )
 def test_what_go_would_not_take_is_nothing(text: str) -> None:
     assert parse_duration(text) is None

@@ -1,4 +1,6 @@
-"""Patterns as sets of subjects, held against a slow answer that tries all subjects of a small world."""
+"""Patterns as sets of subjects, held against a slow answer that tries all subjects of a small
+world.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ PATTERNS += [f"{each}.>" for each in PATTERNS if each.count(".") < 2] + [">"]
 
 
 def test_collisions_and_inclusions_are_those_of_the_sets_of_subjects() -> None:
-    sets = {each: {subject for subject in WORLD if subject_matches(each, subject)} for each in PATTERNS}
+    sets = {
+        each: {subject for subject in WORLD if subject_matches(each, subject)} for each in PATTERNS
+    }
     for one, other in product(PATTERNS, repeat=2):
         assert collide(one, other) == bool(sets[one] & sets[other]), (one, other)
         if literal(one) or within(one, other):
@@ -109,7 +113,12 @@ def test_many_patterns_at_once_are_judged_as_pair_by_pair(patterns: list[str]) -
 @pytest.mark.parametrize("judge", [any_pair_collides, any_within_another])
 @pytest.mark.parametrize(
     "pattern",
-    [lambda n: f"orders.{n}.new", lambda n: f"{n}.*.new", lambda n: f"*.{n}", lambda n: f"a.*.{n}.>"],
+    [
+        lambda n: f"orders.{n}.new",
+        lambda n: f"{n}.*.new",
+        lambda n: f"*.{n}",
+        lambda n: f"a.*.{n}.>",
+    ],
 )
 def test_the_work_for_many_patterns_grows_with_their_number_alone(judge, pattern) -> None:
     def work(size: int) -> int:

@@ -1,4 +1,6 @@
-"""Every API document that a real server of 2.9 to 2.15 was recorded to say is known to us, and survives us."""
+"""Every API document that a real server of 2.9 to 2.15 was recorded to say is known to us, and
+survives us.
+"""
 
 from __future__ import annotations
 
@@ -67,14 +69,18 @@ def stream_of(path: Path, direction: str) -> Iterator[bytes]:
             if record.get("dir") == direction:
                 packed = record.get("z64")
                 chunk = (
-                    zlib.decompress(base64.b64decode(packed)) if packed else base64.b64decode(record["b64"])
+                    zlib.decompress(base64.b64decode(packed))
+                    if packed
+                    else base64.b64decode(record["b64"])
                 )
                 parts.setdefault(record["conn"], []).append(chunk)
     yield from (b"".join(chunks) for chunks in parts.values())
 
 
 def payloads(data: bytes, operations: tuple[bytes, bytes]) -> Iterator[tuple[str, bytes]]:
-    """Subject and payload of every complete message frame; a test's own small reader, lines are skipped."""
+    """Subject and payload of every complete message frame; a test's own small reader, lines are
+    skipped.
+    """
     plain, headed = operations
     at = 0
     while (end := data.find(b"\r\n", at)) >= 0:
@@ -122,7 +128,9 @@ def typed(answers: list[bytes]) -> Iterator[tuple[str, bytes]]:
 
 
 def read_as(kind: str, body: bytes) -> dict[str, object]:
-    """The members of an answer, as the answer of the kind that it says it is; stream templates are none of ours."""
+    """The members of an answer, as the answer of the kind that it says it is; stream templates are
+    none of ours.
+    """
     of = {each.removeprefix(PREFIX): expected for expected in AnswerType for each in expected.types}
     about = RequestContext(what=kind)
     return answer(body, about, of[kind]) if kind in of else members_or_error(body, about)
@@ -151,7 +159,13 @@ def unknown(document: Document, at: str) -> Iterator[str]:
     yield from (f"{at}.{name}" for name in document.extra)
     for name in getattr(document, "__slots__", ()):
         value = getattr(document, name, None)
-        parts = value if isinstance(value, tuple) else value.values() if isinstance(value, dict) else (value,)
+        parts = (
+            value
+            if isinstance(value, tuple)
+            else value.values()
+            if isinstance(value, dict)
+            else (value,)
+        )
         for part in parts:
             if isinstance(part, Document):
                 yield from unknown(part, f"{at}.{name}")
@@ -160,7 +174,9 @@ def unknown(document: Document, at: str) -> Iterator[str]:
 def timeless(value: object) -> object:
     """JSON without Go's zero times and without what is empty: both mean "not set"."""
     if isinstance(value, dict):
-        kept = {name: timeless(each) for name, each in value.items() if each not in (None, ZERO, [])}
+        kept = {
+            name: timeless(each) for name, each in value.items() if each not in (None, ZERO, [])
+        }
         return {name: each for name, each in kept.items() if each is not None}
     return [timeless(each) for each in value] if isinstance(value, list) else value
 
@@ -174,13 +190,17 @@ def test_the_recordings_hold_enough_to_prove_anything(answers: list[bytes]) -> N
 
 def test_no_member_of_any_recorded_document_is_unknown(answers: list[bytes]) -> None:
     strangers = {
-        path for document, _ in documents(answers) for path in unknown(document, type(document).__name__)
+        path
+        for document, _ in documents(answers)
+        for path in unknown(document, type(document).__name__)
     }
 
     assert strangers == set()
 
 
-def test_every_type_of_answer_is_a_document_or_on_the_list_of_plain_ones(answers: list[bytes]) -> None:
+def test_every_type_of_answer_is_a_document_or_on_the_list_of_plain_ones(
+    answers: list[bytes],
+) -> None:
     strangers: dict[str, set[str]] = {}
     for kind, body in typed(answers):
         if kind in INFOS or kind in LISTS or kind == "stream_snapshot_response":
@@ -214,7 +234,9 @@ def test_every_recorded_info_survives_reading_and_writing(answers: list[bytes]) 
             assert written[name] == value or isinstance(value, dict), name
 
 
-def test_every_recorded_error_answer_raises_its_class_and_no_success_does(answers: list[bytes]) -> None:
+def test_every_recorded_error_answer_raises_its_class_and_no_success_does(
+    answers: list[bytes],
+) -> None:
     errors = 0
     for kind, body in typed(answers):
         error = json.loads(body).get("error")

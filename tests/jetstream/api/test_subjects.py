@@ -89,7 +89,9 @@ def test_a_domain_is_one_token(domain: str) -> None:
         ApiSubjects.for_domain(domain)
 
 
-def test_a_literal_filter_goes_behind_the_name_and_one_with_wildcards_stays_in_the_configuration() -> None:
+def test_a_literal_filter_goes_behind_the_name_and_one_with_wildcards_stays_in_the_configuration() -> (
+    None
+):
     assert API.consumer_create("S", "C", "orders.new") == "$JS.API.CONSUMER.CREATE.S.C.orders.new"
     assert API.consumer_create("S", "C", "a*b.new") == "$JS.API.CONSUMER.CREATE.S.C.a*b.new"
     assert API.consumer_create("S", "C", "orders.>") == "$JS.API.CONSUMER.CREATE.S.C"

@@ -71,8 +71,16 @@ def test_a_nanosecond_more_makes_another_duration_with_another_hash() -> None:
         ("2024-01-02T03:04:05.123456789Z", datetime(2024, 1, 2, 3, 4, 5, 123_456, tzinfo=UTC), 789),
         ("2024-01-02T03:04:05.123+02:00", datetime(2024, 1, 2, 1, 4, 5, 123_000, tzinfo=UTC), 0),
         ("2024-01-02t03:04:05.5-00:30", datetime(2024, 1, 2, 3, 34, 5, 500_000, tzinfo=UTC), 0),
-        ("1969-12-31T23:59:59.999999999z", datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), 999),
-        ("9999-12-31T23:59:59.999999999Z", datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), 999),
+        (
+            "1969-12-31T23:59:59.999999999z",
+            datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+            999,
+        ),
+        (
+            "9999-12-31T23:59:59.999999999Z",
+            datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+            999,
+        ),
         ("0002-01-01T00:00:00.000000001Z", datetime(2, 1, 1, tzinfo=UTC), 1),
     ],
 )
@@ -108,9 +116,18 @@ def test_b197_the_zero_time_is_none(text: str) -> None:
     ("kind", "members"),
     [
         (StreamInfo, lambda text: {"config": {"name": "S"}, "created": text, "ts": text}),
-        (StreamInfo, lambda text: {"config": {"name": "S"}, "state": {"first_ts": text, "last_ts": text}}),
-        (ConsumerInfo, lambda text: {"stream_name": "S", "name": "C", "delivered": {"last_active": text}}),
-        (ConsumerInfo, lambda text: {"stream_name": "S", "name": "C", "config": {"pause_until": text}}),
+        (
+            StreamInfo,
+            lambda text: {"config": {"name": "S"}, "state": {"first_ts": text, "last_ts": text}},
+        ),
+        (
+            ConsumerInfo,
+            lambda text: {"stream_name": "S", "name": "C", "delivered": {"last_active": text}},
+        ),
+        (
+            ConsumerInfo,
+            lambda text: {"stream_name": "S", "name": "C", "config": {"pause_until": text}},
+        ),
     ],
 )
 def test_any_time_of_the_year_1_or_before_it_is_not_set_n115(kind, members, text: str) -> None:

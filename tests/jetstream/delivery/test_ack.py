@@ -116,7 +116,14 @@ def test_next_says_what_a_pull_says():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"batch": 0}, {"batch": True}, {"batch": 1.0}, {"max_bytes": -1}, {"expires": -1}, {"expires": "1s"}],
+    [
+        {"batch": 0},
+        {"batch": True},
+        {"batch": 1.0},
+        {"max_bytes": -1},
+        {"expires": -1},
+        {"expires": "1s"},
+    ],
 )
 def test_next_refuses_what_no_pull_can_ask(wrong):
     with pytest.raises(InvalidConfig, match=r"batch|max_bytes|expiry"):
@@ -130,7 +137,9 @@ V2 = "$JS.ACK.hub.szMpdrwD.S.P.1.1.1.1795811605093017101.12"
 
 
 def test_b106_nine_tokens_are_the_short_form():
-    assert AckSubject.parse(V1) == AckSubject("", "", "S", "C", 1, 2, 3, 1_700_000_000_000_000_000, 4)
+    assert AckSubject.parse(V1) == AckSubject(
+        "", "", "S", "C", 1, 2, 3, 1_700_000_000_000_000_000, 4
+    )
 
 
 def test_b106_eleven_tokens_and_more_are_the_long_form():
@@ -179,7 +188,8 @@ def test_b106_everything_else_is_no_delivery(reply):
 
 U64 = st.integers(0, 2**64 - 1)
 TOKEN = st.text(
-    st.characters(codec="utf-8", exclude_characters=". \t\r\n", exclude_categories=["Cs"]), min_size=1
+    st.characters(codec="utf-8", exclude_characters=". \t\r\n", exclude_categories=["Cs"]),
+    min_size=1,
 )
 
 
@@ -201,9 +211,9 @@ def test_invariant_45_sound_subjects_parse_to_their_one_meaning_exactly(names, n
 
 @given(
     st.text(max_size=80)
-    | st.lists(st.text(st.sampled_from("0123456789SCx_"), max_size=22), min_size=5, max_size=12).map(
-        lambda tokens: ".".join(["$JS.ACK", *tokens])
-    )
+    | st.lists(
+        st.text(st.sampled_from("0123456789SCx_"), max_size=22), min_size=5, max_size=12
+    ).map(lambda tokens: ".".join(["$JS.ACK", *tokens]))
     | st.builds(
         lambda names, numbers: ".".join(["$JS.ACK", *names, *map(str, numbers)]),
         st.sampled_from([["S", "C"], ["_", "A", "S", "C"], ["hub", "A", "S", "C"]]),
@@ -257,7 +267,9 @@ def test_the_table_knows_every_state():
 @settings(max_examples=200)
 @given(st.lists(st.sampled_from(AckFact), max_size=12))
 def test_invariant_44_progress_then_at_most_one_terminal_ack_then_nothing(facts):
-    """Whatever is tried, two terminal acks are only ever sent with the news between them that the first failed."""
+    """Whatever is tried, two terminal acks are only ever sent with the news between them that the
+    first failed.
+    """
     state = AckState.OPEN
     terminal_out = False
     for fact in facts:
@@ -281,7 +293,9 @@ def test_a_reason_is_left_out_for_a_server_that_would_not_understand_it(version)
     assert Term("bad").known_to(version).payload() == b"+TERM"
 
 
-@pytest.mark.parametrize("version", ["2.10.0", "2.10.26", "2.15.0-dev", "3.0.0", "", "unknown", "2"])
+@pytest.mark.parametrize(
+    "version", ["2.10.0", "2.10.26", "2.15.0-dev", "3.0.0", "", "unknown", "2"]
+)
 def test_a_reason_is_said_to_any_other_server(version):
     assert Term("bad").known_to(version).payload() == b"+TERM bad"
 

@@ -157,8 +157,12 @@ def test_floor_acked_and_pending_are_what_a_list_of_all_messages_says(steps):
             assert ack(message) == (sequence > floor)
             floor = max(floor, sequence)
         above = sorted(
-            each.metadata.stream_sequence for each in handed if each.metadata.stream_sequence > floor
+            each.metadata.stream_sequence
+            for each in handed
+            if each.metadata.stream_sequence > floor
         )
         assert feed.floor.stream_sequence == floor
         assert sequences(feed.floor.pending) == above
-        assert all((each.state is SETTLED) == (each.metadata.stream_sequence <= floor) for each in handed)
+        assert all(
+            (each.state is SETTLED) == (each.metadata.stream_sequence <= floor) for each in handed
+        )

@@ -35,7 +35,9 @@ def test_the_ack_policy_says_how_a_message_begins(policy, state):
 
 
 @pytest.mark.parametrize("word", ["", "of_tomorrow"])
-def test_a_policy_that_is_not_known_is_kept_if_the_server_says_it_and_refused_if_the_user_does(word):
+def test_a_policy_that_is_not_known_is_kept_if_the_server_says_it_and_refused_if_the_user_does(
+    word,
+):
     config = ConsumerConfig.from_wire({"ack_policy": word})
 
     assert UNKNOWN.within(config).state is AckState.OPEN

@@ -9,7 +9,9 @@ from jsproto.jetstream.delivery.message import JsMessage
 
 
 def message(number: int) -> JsMessage:
-    return JsMessage(("7", "s.a", f"$JS.ACK.S.C.1.{number}.{number}.1795811553265218855.0", None, b""))
+    return JsMessage(
+        ("7", "s.a", f"$JS.ACK.S.C.1.{number}.{number}.1795811553265218855.0", None, b"")
+    )
 
 
 def number(each: JsMessage) -> int:
@@ -186,7 +188,9 @@ def test_a_snapshot_has_the_messages_and_their_states():
         max_size=40,
     )
 )
-def test_nothing_open_gets_older_than_two_beats_without_a_word_and_nothing_settled_is_spoken_of(steps):
+def test_nothing_open_gets_older_than_two_beats_without_a_word_and_nothing_settled_is_spoken_of(
+    steps,
+):
     desk = Desk()
     told_at: dict[int, float] = {}
     for what, amount in steps:
@@ -203,7 +207,10 @@ def test_nothing_open_gets_older_than_two_beats_without_a_word_and_nothing_settl
             told = desk.beats()
             assert told <= set(desk.held) | {which for which, _ in desk.at_hand}
             told_at.update(dict.fromkeys(told, desk.now))
-            for which, since in [*desk.at_hand, *((each, since) for each, (_, since) in desk.held.items())]:
+            for which, since in [
+                *desk.at_hand,
+                *((each, since) for each, (_, since) in desk.held.items()),
+            ]:
                 assert desk.now - max(since, told_at.get(which, 0.0)) < 20.0
         desk.now = end
         if desk.held or desk.at_hand:

@@ -28,7 +28,13 @@ from jsproto.jetstream.delivery.ack import (
     Next,
     Term,
 )
-from jsproto.jetstream.delivery.message import AckBatch, JsMessage, Settlement, confirmed, settlement
+from jsproto.jetstream.delivery.message import (
+    AckBatch,
+    JsMessage,
+    Settlement,
+    confirmed,
+    settlement,
+)
 from jsproto.jetstream.errors import AlreadySettled
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
@@ -428,7 +434,8 @@ def test_a_double_ack_goes_on_from_a_snapshot():
 
 
 @pytest.mark.parametrize(
-    "make", [settlement, lambda message: AckBatch([message]), lambda message: Settlement(message, ACK)]
+    "make",
+    [settlement, lambda message: AckBatch([message]), lambda message: Settlement(message, ACK)],
 )
 def test_a_reply_that_is_no_utf_8_goes_back_as_it_came(make):
     message = delivery(reply="$JS.ACK.\udcff.C.1.2.3.4.5")
@@ -477,7 +484,10 @@ def test_a_second_settlement_sends_nothing_and_says_that_it_is_one(again, state)
 
 @pytest.mark.parametrize("again", [plain, lambda message: Settlement(message, NAK)])
 def test_a_mute_message_or_one_without_reply_is_no_repetition(again):
-    for message in (JsMessage(delivery().frame, Feed(strict=True), AckState.MUTE), delivery(reply="")):
+    for message in (
+        JsMessage(delivery().frame, Feed(strict=True), AckState.MUTE),
+        delivery(reply=""),
+    ):
         once = again(message)
 
         assert said(once) is None
@@ -584,7 +594,8 @@ def test_a_confirmed_nak_of_a_cumulative_message_speaks_for_itself():
 
 @pytest.mark.parametrize("state", [AckState.OPEN, AckState.CUMULATIVE])
 @pytest.mark.parametrize(
-    "reply", [">", "*", "_INBOX.x.1", "$JS.API.STREAM.DELETE.S", "$JS.ACKS.1", "$js.ack.S.C.1.1.1.1.0"]
+    "reply",
+    [">", "*", "_INBOX.x.1", "$JS.API.STREAM.DELETE.S", "$JS.ACKS.1", "$js.ack.S.C.1.1.1.1.0"],
 )
 def test_nothing_is_said_to_anybody_but_a_consumer_n068(reply, state):
     message = JsMessage(("7", "s.a", reply, None, b""), Feed(), state)

@@ -1,4 +1,6 @@
-"""Deletions that nobody waits for: asked for at once, again after a failure, and given up in the end."""
+"""Deletions that nobody waits for: asked for at once, again after a failure, and given up in the
+end.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,11 @@ class Cleaner:
 
     @property
     def asked(self) -> list[str]:
-        return [each.subject.removeprefix(DELETE) for each in self.port.commands if isinstance(each, Publish)]
+        return [
+            each.subject.removeprefix(DELETE)
+            for each in self.port.commands
+            if isinstance(each, Publish)
+        ]
 
     def answer(self, body: dict[str, object], now: float = 0.0, call: int = -1) -> bool:
         """An answer to one of the calls, by its place; to the last one if nothing is said."""
@@ -61,7 +67,11 @@ def test_nothing_is_asked_where_nothing_is_left():
 
 def test_consumers_are_deleted_at_once():
     cleaner = Cleaner("a", "b")
-    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (["a", "b"], ["a", "b"], 5.0)
+    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (
+        ["a", "b"],
+        ["a", "b"],
+        5.0,
+    )
 
     assert cleaner.answer(DELETED, 1.0, call=1) is True
     assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (["a", "b"], ["a"], 5.0)
@@ -71,7 +81,9 @@ def test_consumers_are_deleted_at_once():
 
 
 def test_who_was_not_there_is_gone_too_but_only_when_it_is_asked_for_in_its_turn():
-    """A server works off calls beside each other, so a creation may be done after a deletion that was asked for at once."""
+    """A server works off calls beside each other, so a creation may be done after a deletion that
+    was asked for at once.
+    """
     cleaner = Cleaner("a", "b")
     assert cleaner.answer(NOT_FOUND, 1.0, call=1) is True
     assert cleaner.left.names == ["a", "b"]
@@ -86,12 +98,18 @@ def test_who_comes_next_and_is_not_answered_yet_is_asked_for_again():
     cleaner = Cleaner("a", "b")
     cleaner.answer(DELETED, 1.0, call=0)
 
-    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (["a", "b", "b"], ["b"], 6.0)
+    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (
+        ["a", "b", "b"],
+        ["b"],
+        6.0,
+    )
 
 
 @pytest.mark.parametrize("body", [DELETED, NOT_FOUND])
 def test_an_answer_counts_however_late_it_comes(body):
-    """A link on which every answer takes longer than the client waits would else never be rid of a consumer."""
+    """A link on which every answer takes longer than the client waits would else never be rid of a
+    consumer.
+    """
     cleaner = Cleaner("a", "b")
     assert cleaner.wait() == 5.0
     assert cleaner.answer(body, 5.5, call=0) is True
@@ -191,7 +209,11 @@ def test_a_deletion_that_is_forbidden_is_given_up_at_once_and_the_next_follows()
     cleaner = Cleaner("a", "b")
     cleaner.refused(PermissionViolation("no", DELETE + "a", "publish"), "a", 3.0)
 
-    assert (cleaner.asked, cleaner.left.names, cleaner.left.given_up) == (["a", "b", "b"], ["b"], ["a"])
+    assert (cleaner.asked, cleaner.left.names, cleaner.left.given_up) == (
+        ["a", "b", "b"],
+        ["b"],
+        ["a"],
+    )
     assert cleaner.left.deadline == 8.0
 
 
@@ -199,7 +221,11 @@ def test_a_deletion_that_is_refused_otherwise_is_tried_again():
     cleaner = Cleaner("a", "b")
     cleaner.refused(LocalProtocolError("too large"), "a", 3.0)
 
-    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (["a", "b"], ["a", "b"], 4.0)
+    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (
+        ["a", "b"],
+        ["a", "b"],
+        4.0,
+    )
 
 
 def test_what_is_refused_to_others_is_not_ours():
@@ -213,7 +239,9 @@ def test_what_is_refused_to_others_is_not_ours():
 
 
 def outcome(*answers: object) -> tuple[list[float], object]:
-    """How long it slept in all, and whether the consumer is gone; an answer is what is thrown at each question."""
+    """How long it slept in all, and whether the consumer is gone; an answer is what is thrown at
+    each question.
+    """
     steps = removal(ApiSubjects(), "S", "a", 5.0)
     step = next(steps)
     slept = []

@@ -158,7 +158,9 @@ def test_a_part_of_the_byte_budget_that_is_too_small_is_no_complaint():
     rig = Rig(pulls={"max_bytes": 1000}).ok()
     rig.data(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
     rig.status(
-        409, "Message Size Exceeds MaxBytes", "Nats-Pending-Messages: 9\r\nNats-Pending-Bytes: 100\r\n"
+        409,
+        "Message Size Exceeds MaxBytes",
+        "Nats-Pending-Messages: 9\r\nNats-Pending-Bytes: 100\r\n",
     )
     rig.ordered.take_all(0.0)
 
@@ -168,7 +170,9 @@ def test_a_part_of_the_byte_budget_that_is_too_small_is_no_complaint():
 
 def test_a_pull_that_ran_out_of_time_is_followed_by_the_next():
     rig = Rig().ok()
-    rig.at(30.0).status(408, "Request Timeout", "Nats-Pending-Messages: 500\r\nNats-Pending-Bytes: 0\r\n")
+    rig.at(30.0).status(
+        408, "Request Timeout", "Nats-Pending-Messages: 500\r\nNats-Pending-Bytes: 0\r\n"
+    )
 
     assert [pull["batch"] for pull in rig.pulls] == [500, 500]
 
@@ -334,7 +338,9 @@ def test_b065_missed_heartbeats_make_it_come_back():
         lambda rig: rig.status(477, "Something new"),
         lambda rig: rig.down().up(),
         lambda rig: rig.tick(),
-        lambda rig: rig.ordered.refused(rig.ordered.intake.subject, PermissionViolation("no"), rig.now),
+        lambda rig: rig.ordered.refused(
+            rig.ordered.intake.subject, PermissionViolation("no"), rig.now
+        ),
     ],
 )
 def test_b065_whatever_is_lost_comes_back_behind_the_last_message(event):
@@ -474,7 +480,9 @@ def test_a_heartbeat_behind_what_it_names_is_no_gap():
     assert len(rig.creates) == 2
 
 
-@pytest.mark.parametrize("said", ["", "Nats-Last-Consumer: many\r\n", f"Nats-Last-Consumer: {'9' * 30}\r\n"])
+@pytest.mark.parametrize(
+    "said", ["", "Nats-Last-Consumer: many\r\n", f"Nats-Last-Consumer: {'9' * 30}\r\n"]
+)
 def test_a_heartbeat_that_names_nothing_is_a_sign_of_life_only(said):
     rig = Rig().ok(pending=1)
     rig.at(9.0).status(100, "Idle Heartbeat", said)
@@ -1181,7 +1189,9 @@ def test_a_reset_puts_the_end_off_by_what_was_stored_until_then_and_by_no_more()
 
 
 def listing(**how):
-    return Rig(Keyed(), config={"deliver_policy": "last_per_subject", **how.pop("config", {})}, **how)
+    return Rig(
+        Keyed(), config={"deliver_policy": "last_per_subject", **how.pop("config", {})}, **how
+    )
 
 
 class Keyed(View[tuple[str, int]]):
@@ -1622,7 +1632,11 @@ def test_who_leaves_is_given_no_item_that_was_made_before():
     rig.ordered.take(0.0)
     rig.ordered.closed(None, 1.0)
 
-    assert (rig.ordered.take(1.0), rig.ordered.readable, rig.ordered.reason) == (ENDED, 0, EndReason.CLOSED)
+    assert (rig.ordered.take(1.0), rig.ordered.readable, rig.ordered.reason) == (
+        ENDED,
+        0,
+        EndReason.CLOSED,
+    )
 
 
 def test_a_view_that_wants_nothing_has_all_it_wants():
@@ -1643,8 +1657,16 @@ SERVED = f"expected {ABOUT} to be served, the server said"
 @pytest.mark.parametrize(
     ("status", "kind", "said"),
     [
-        ((409, "Consumer Deleted"), PullNotice.CONSUMER_DELETED, f"{SERVED} 409 'Consumer Deleted'"),
-        ((409, "Leadership Change"), PullNotice.LEADERSHIP_CHANGED, f"{SERVED} 409 'Leadership Change'"),
+        (
+            (409, "Consumer Deleted"),
+            PullNotice.CONSUMER_DELETED,
+            f"{SERVED} 409 'Consumer Deleted'",
+        ),
+        (
+            (409, "Leadership Change"),
+            PullNotice.LEADERSHIP_CHANGED,
+            f"{SERVED} 409 'Leadership Change'",
+        ),
         ((409, "Server Shutdown"), PullNotice.SERVER_SHUTDOWN, f"{SERVED} 409 'Server Shutdown'"),
         ((400, "Bad Request"), PullNotice.REFUSED, f"{SERVED} 400 'Bad Request'"),
         ((477, "Something new"), PullNotice.UNKNOWN_STATUS, f"{SERVED} 477 'Something new'"),
@@ -1678,7 +1700,9 @@ def test_nobody_there_names_the_subject_that_was_asked():
 def test_a_status_that_costs_nothing_is_told_as_an_error():
     rig = Rig(pulls={"max_bytes": 1000}).ok(pending=9).status(199, "Something")
     rig.status(
-        409, "Message Size Exceeds MaxBytes", "Nats-Pending-Messages: 1000000\r\nNats-Pending-Bytes: 1000\r\n"
+        409,
+        "Message Size Exceeds MaxBytes",
+        "Nats-Pending-Messages: 1000000\r\nNats-Pending-Bytes: 1000\r\n",
     )
     rig.look()
 
@@ -1693,7 +1717,9 @@ def test_a_silence_is_told_with_what_was_expected():
     rig.run_to(10.0)
     rig.look()
 
-    assert str(rig.told[0][1]) == f"expected a heartbeat every 5 s for {ABOUT}, nothing came for 10 s"
+    assert (
+        str(rig.told[0][1]) == f"expected a heartbeat every 5 s for {ABOUT}, nothing came for 10 s"
+    )
 
 
 def test_a_gap_that_a_heartbeat_names_is_told():
@@ -1747,7 +1773,12 @@ def test_resets_and_what_came_again_are_counted():
         (lambda rig: rig.data(9, cseq=7), False),
         (lambda rig: rig.status(409, "Leadership Change"), True),
         (lambda rig: rig.status(400, "Bad Request"), True),
-        (lambda rig: rig.ordered.refused(rig.ordered.intake.subject, PermissionViolation("no"), 20.0), True),
+        (
+            lambda rig: rig.ordered.refused(
+                rig.ordered.intake.subject, PermissionViolation("no"), 20.0
+            ),
+            True,
+        ),
     ],
 )
 def test_who_is_gone_is_replaced_at_once_and_who_moves_or_refuses_after_a_delay(event, later):
@@ -1947,7 +1978,11 @@ def clone(rig: Rig) -> None:
 
 
 @settings(max_examples=150)
-@given(events=EVENTS, policy=st.sampled_from(["all", "last_per_subject"]), form=st.sampled_from(SourceKind))
+@given(
+    events=EVENTS,
+    policy=st.sampled_from(["all", "last_per_subject"]),
+    form=st.sampled_from(SourceKind),
+)
 def test_invariants_35_to_39_hold_whatever_happens(events, policy, form):
     rig = Rig(form=form, config={"deliver_policy": policy}, pulls={"max_messages": 8})
     questions = 0
@@ -2004,7 +2039,11 @@ def test_invariants_35_to_39_hold_whatever_happens(events, policy, form):
 
         rig.look()
         assert not ordered.ended  # 38
-        assert form is SourceKind.PUSH or ordered.intake.lead.level <= 8 or not ordered.intake.lead.asked
+        assert (
+            form is SourceKind.PUSH
+            or ordered.intake.lead.level <= 8
+            or not ordered.intake.lead.asked
+        )
         assert len(rig.answers) == len(set(rig.answers)) <= questions
         assert taken == sorted(set(taken))  # 35
         assert ordered.deadline is not None or ordered.readable  # there is always a future
@@ -2083,7 +2122,8 @@ TWO = {"filter_subjects": ["k.a", "k.b"]}
 
 def filters(rig: Rig) -> list[object]:
     return [
-        create.config.get("filter_subjects") or create.config.get("filter_subject") for create in rig.creates
+        create.config.get("filter_subjects") or create.config.get("filter_subject")
+        for create in rig.creates
     ]
 
 
@@ -2214,9 +2254,9 @@ def test_what_waits_behind_short_links_listens_to_nothing():
 
 def test_under_replay_original_no_pull_is_overdue_and_the_consumer_is_asked_for():
     """A server that holds a message back answers no pull meanwhile, not even one that has expired."""
-    rig = Rig(config={"replay_policy": "original"}, pulls={"expires": 2.0, "idle_heartbeat": 1.0}).ok(
-        pending=3
-    )
+    rig = Rig(
+        config={"replay_policy": "original"}, pulls={"expires": 2.0, "idle_heartbeat": 1.0}
+    ).ok(pending=3)
     rig.data(1, pending=2)
     rig.take()
     rig.run_to(9.9)
@@ -2224,7 +2264,9 @@ def test_under_replay_original_no_pull_is_overdue_and_the_consumer_is_asked_for(
     questions = [each for each in rig.log if getattr(each, "subject", "").startswith(CONSUMER_INFO)]
 
     assert len(rig.creates) == 1
-    assert [each.subject for each in questions] == [CONSUMER_INFO + rig.creates[0].name] * len(questions)
+    assert [each.subject for each in questions] == [CONSUMER_INFO + rig.creates[0].name] * len(
+        questions
+    )
     assert questions
     rig.status(408, "Request Timeout", "Nats-Pending-Messages: 9\r\nNats-Pending-Bytes: 0\r\n")
     rig.data(2, pending=1)
@@ -2232,7 +2274,9 @@ def test_under_replay_original_no_pull_is_overdue_and_the_consumer_is_asked_for(
 
 
 def test_a_heartbeat_of_a_server_that_holds_a_message_does_not_end_the_replay():
-    """CONSUMER.INFO, whoever asks, brings a heartbeat that is due to a pull: seen on 2.9.10, 2.10.26 and 2.14.0."""
+    """CONSUMER.INFO, whoever asks, brings a heartbeat that is due to a pull: seen on 2.9.10,
+    2.10.26 and 2.14.0.
+    """
     rig = Rig(config={"replay_policy": "original"}).ok(pending=2)
     rig.data(1, pending=1)
     rig.take()
@@ -2270,7 +2314,9 @@ def tell(rig, times=1, *, waiting=0, reached=1):
 
 
 def replaying(**pulls):
-    """A reader whose pull expires after 2 s, and is overdue after 3 s; it asks after 2 s of silence."""
+    """A reader whose pull expires after 2 s, and is overdue after 3 s; it asks after 2 s of
+    silence.
+    """
     made = {"max_messages": 10, "expires": 2.0, "idle_heartbeat": 1.0, **pulls}
     rig = Rig(config={"replay_policy": "original"}, pulls=made).ok(pending=3)
     rig.data(1, pending=2)
@@ -2313,7 +2359,9 @@ def test_a_pull_whose_time_is_not_over_may_be_on_its_way():
     assert (len(rig.pulls), len(rig.creates)) == (1, 1)
 
 
-@pytest.mark.parametrize(("pulls", "creates"), [({"max_messages": 10}, 2), ({"max_messages": 1}, 1)])
+@pytest.mark.parametrize(
+    ("pulls", "creates"), [({"max_messages": 10}, 2), ({"max_messages": 1}, 1)]
+)
 def test_a_message_that_is_held_may_be_the_last_of_a_pull_and_no_more(pulls, creates):
     rig = tell(replaying(**pulls), times=2, reached=5)
     assert len(rig.creates) == creates
@@ -2337,7 +2385,11 @@ def test_a_consumer_that_is_gone_in_the_silence_of_a_replay_is_made_anew_for_pul
     rig = Rig(config={"replay_policy": "original"}).ok(pending=3)
     rig.data(1, pending=2)
     rig.take()
-    while not (asked := [each for each in rig.log if getattr(each, "subject", "").startswith(CONSUMER_INFO)]):
+    while not (
+        asked := [
+            each for each in rig.log if getattr(each, "subject", "").startswith(CONSUMER_INFO)
+        ]
+    ):
         rig.tick(rig.ordered.deadline)
         rig.look()
     rig.reply(

@@ -74,7 +74,11 @@ def test_an_inbox_that_the_connection_has_renewed_is_taken_as_it_is():
     port.renew()
     port.commands.clear()
     each.inbox(port, literal=False)
-    assert (port.commands, each.name, port.subject) == ([], "8S8g6aVhigSYlICZC8RwNb-1-2", "_INBOX.P.1.2.*")
+    assert (port.commands, each.name, port.subject) == (
+        [],
+        "8S8g6aVhigSYlICZC8RwNb-1-2",
+        "_INBOX.P.1.2.*",
+    )
 
     each.inbox(port, literal=False)
     assert (each.name, port.subject) == ("8S8g6aVhigSYlICZC8RwNb-1-3", "_INBOX.P.1.3.*")
@@ -173,7 +177,10 @@ def late(body: bytes) -> str:
 
 
 def test_a_late_answer_names_the_consumer_that_was_made():
-    assert late(json.dumps(made("8S8g6aVhigSYlICZC8RwNb-1-1")).encode()) == "8S8g6aVhigSYlICZC8RwNb-1-1"
+    assert (
+        late(json.dumps(made("8S8g6aVhigSYlICZC8RwNb-1-1")).encode())
+        == "8S8g6aVhigSYlICZC8RwNb-1-1"
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ SEEN_MOMENT = "Timestamp.parse('2030-01-01T00:00:00Z')"
 SEEN_SECOND = "datetime.timedelta(seconds=1)"
 NOTHING_ELSE = "expected no group, on_deleted or watch_gaps for the pulls of an ordered consumer"
 
-#: Setting, a value that is refused, and what is said about it: the only value there is, the one seen, and why.
+#: Setting, a value that is refused, and what is said about it: the only value there is, the one
+#: seen, and why.
 REFUSED = (
     ("durable_name", "d", "none", "'d'", "an ordered consumer is never durable"),
     ("name", "n", "none", "'n'", "each incarnation has a name of its own, name_prefix begins them all"),
@@ -61,11 +62,15 @@ def test_what_no_ordered_consumer_can_have_is_refused_by_name_with_the_reason(
     with pytest.raises(InvalidConfig) as refused:
         OrderedOptions(config=ConsumerConfig(**{name: given}))
 
-    assert str(refused.value) == f"expected {allowed} as {name} of an ordered consumer, seen {seen}: {why}"
+    assert (
+        str(refused.value)
+        == f"expected {allowed} as {name} of an ordered consumer, seen {seen}: {why}"
+    )
 
 
 @pytest.mark.parametrize(
-    "config", [{"ack_policy": "none"}, {"max_deliver": 1}, {"mem_storage": True}, {"num_replicas": 1}]
+    "config",
+    [{"ack_policy": "none"}, {"max_deliver": 1}, {"mem_storage": True}, {"num_replicas": 1}],
 )
 def test_what_an_ordered_consumer_has_anyway_may_be_said(config):
     assert OrderedOptions(config=ConsumerConfig(**config)).shared == OrderedOptions().shared
@@ -132,8 +137,12 @@ def test_the_last_of_each_subject_is_of_all_subjects_where_none_is_named():
     policy = {"deliver_policy": "last_per_subject"}
 
     assert Rig(config=policy).creates[0].config["filter_subject"] == ">"
-    assert Rig(config={**policy, "filter_subject": "a.*"}).creates[0].config["filter_subject"] == "a.*"
-    assert "filter_subject" not in Rig(config={**policy, "filter_subjects": ["a"]}).creates[0].config
+    assert (
+        Rig(config={**policy, "filter_subject": "a.*"}).creates[0].config["filter_subject"] == "a.*"
+    )
+    assert (
+        "filter_subject" not in Rig(config={**policy, "filter_subjects": ["a"]}).creates[0].config
+    )
 
 
 # ------------------------------------------------------------------ what nobody has said
@@ -151,7 +160,11 @@ def test_who_says_nothing_pulls_with_heartbeats_of_5_seconds_and_reads_on_for_ev
 def test_all_incarnations_acknowledge_nothing_deliver_once_and_live_in_the_memory_of_one_server():
     shared = OrderedOptions().shared
 
-    assert (shared.ack_policy, shared.ack_wait, shared.max_deliver) == ("none", timedelta(hours=22), 1)
+    assert (shared.ack_policy, shared.ack_wait, shared.max_deliver) == (
+        "none",
+        timedelta(hours=22),
+        1,
+    )
     assert (shared.mem_storage, shared.num_replicas) == (True, 1)
 
 

@@ -49,7 +49,9 @@ class Asker:
         self.pulls.received(came)
         return came
 
-    def ended(self, status: tuple[int, str], now: float, token: str = "", headers: str = "") -> bool:
+    def ended(
+        self, status: tuple[int, str], now: float, token: str = "", headers: str = ""
+    ) -> bool:
         block = f"NATS/1.0 {status[0]} {status[1]}\r\n{headers}\r\n".encode()
         frame = (self.port.sid, token or self.tokens[0], "", block, b"")
         return self.pulls.ended(frame, judge(*status, StatusContext.PULL), block, now)
@@ -58,7 +60,9 @@ class Asker:
 def frames(count: int):
     """Messages of one size."""
     numbers = range(101, 101 + count)
-    return [("2", "s.a", f"$JS.ACK.S.C.1.{n}.{n}.1795811553265218855.0", None, b"x") for n in numbers]
+    return [
+        ("2", "s.a", f"$JS.ACK.S.C.1.{n}.{n}.1795811553265218855.0", None, b"x") for n in numbers
+    ]
 
 
 SIZE = message_size(frames(1)[0])
@@ -83,8 +87,12 @@ def test_messages_come_only_when_they_are_asked_for():
     assert Asker().pulls.prepare(Port()) == ""
 
 
-@pytest.mark.parametrize(("expires", "over"), [(5.0, 6.0), (10.0, 11.0), (30.0, 33.0), (100.0, 105.0)])
-def test_a_pull_is_over_a_tenth_behind_its_expiry_but_not_less_than_a_second_or_more_than_five(expires, over):
+@pytest.mark.parametrize(
+    ("expires", "over"), [(5.0, 6.0), (10.0, 11.0), (30.0, 33.0), (100.0, 105.0)]
+)
+def test_a_pull_is_over_a_tenth_behind_its_expiry_but_not_less_than_a_second_or_more_than_five(
+    expires, over
+):
     asker = Asker(expires=expires, idle_heartbeat=1.0).ask(2.0)
 
     assert asker.pulls.deadline == 2.0 + over
@@ -238,7 +246,9 @@ def owes(asker: Asker) -> list[int]:
 
 
 def two(**options: object) -> Asker:
-    """Two open pulls: of 10 messages asked for 6 came and were taken, and so many were asked for again."""
+    """Two open pulls: of 10 messages asked for 6 came and were taken, and so many were asked for
+    again.
+    """
     asker = Asker(max_messages=10, **options).ask()
     asker.pulls.taken(asker.received(6))
     asker.ask(1.0)
@@ -262,7 +272,9 @@ def test_a_status_ends_its_pull_and_what_that_owed_is_asked_for_again():
     ("status", "headers"),
     [(PENDING, ""), (EXPIRED, "Nats-Pending-Messages: 10\r\nNats-Pending-Bytes: 0\r\n")],
 )
-def test_a_status_that_says_that_its_pull_got_nothing_shifts_what_was_credited_to_it(status, headers):
+def test_a_status_that_says_that_its_pull_got_nothing_shifts_what_was_credited_to_it(
+    status, headers
+):
     asker = two()
     asker.ended(status, 1.0, headers=headers)
 
@@ -358,7 +370,8 @@ def test_heartbeats_are_watched_from_each_request_on_unless_the_server_keeps_the
 
 
 class Stuck:
-    """A server without heartbeats that serves pulls in turn, behind a line on which nothing moves for some time, both ways.
+    """A server without heartbeats that serves pulls in turn, behind a line on which nothing moves
+    for some time, both ways.
 
     Attributes:
         open: its pulls: token, messages owed, when it ends.
@@ -383,7 +396,8 @@ class Stuck:
         self.asker.port.commands.clear()
         if not stuck:
             self.open += [
-                [each.reply, json.loads(each.payload)["batch"], self.now + 4.0] for each in self.there
+                [each.reply, json.loads(each.payload)["batch"], self.now + 4.0]
+                for each in self.there
             ]
             self.there.clear()
         self.back += [(token, owed) for token, owed, end in self.open if end <= self.now]
@@ -424,5 +438,9 @@ def test_pulls_that_are_overdue_behind_a_stuck_line_never_wait_in_vain():
             assert world.open or sent or not world.asker.tokens
         resets += world.resets
 
-        assert sum(each[1] for each in world.open) + sum(sent) == world.asker.pulls.lead.asked <= world.bound
+        assert (
+            sum(each[1] for each in world.open) + sum(sent)
+            == world.asker.pulls.lead.asked
+            <= world.bound
+        )
     assert resets > 500

@@ -7,7 +7,12 @@ import pytest
 from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.errors import InvalidConfig, PermissionViolation
-from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedNotice, OrderedState, SourceKind
+from jsproto.jetstream.ordered.consumer import (
+    OrderedConsumer,
+    OrderedNotice,
+    OrderedState,
+    SourceKind,
+)
 from jsproto.jetstream.ordered.push_source import PushSource
 from jsproto.jetstream.ordered.source import OrderedSource
 from jsproto.jetstream.ordered.view import View
@@ -402,7 +407,9 @@ def told(rig: Rig, answer: dict[str, object]) -> Rig:
     """The server answers the last question for a consumer."""
     rig.look()
     questions = [
-        each for each in rig.log if isinstance(each, Publish) and each.subject.startswith(CONSUMER_INFO)
+        each
+        for each in rig.log
+        if isinstance(each, Publish) and each.subject.startswith(CONSUMER_INFO)
     ]
     return rig.reply(int(questions[-1].reply.rpartition(".")[2]), answer)
 
@@ -412,7 +419,9 @@ def refusal(code: int, err_code: int) -> dict[str, object]:
 
 
 def test_in_the_silence_of_a_replay_the_server_is_asked_whether_the_consumer_is_there():
-    """Beside a writer that never pauses a replay sends no heartbeat, so a deletion could go unnoticed for ever."""
+    """Beside a writer that never pauses a replay sends no heartbeat, so a deletion could go
+    unnoticed for ever.
+    """
     rig = pushed(config=PACED).ok()
     rig.data(1, pending=3)
     rig.take()
@@ -588,11 +597,20 @@ def test_of_an_incarnation_that_is_void_the_messages_stay_and_nothing_else():
     assert (intake.behind, intake.liveness.deadline) == (2, 11.0)
     intake.void(EndReason.RESET)
 
-    assert (intake.subject, intake.deliver, intake.behind, intake.liveness.deadline) == ("", "", 0, None)
+    assert (intake.subject, intake.deliver, intake.behind, intake.liveness.deadline) == (
+        "",
+        "",
+        0,
+        None,
+    )
     assert [each[2].split(".")[5] for each in intake.backlog.frames()] == ["1", "2", "3"]
     assert intake.lead.low < 0
     snapshot = intake.snapshot()
-    assert (snapshot["_doubt"], snapshot["flow"]["answered"], list(snapshot["flow"]["marks"])) == (0, "", [])
+    assert (snapshot["_doubt"], snapshot["flow"]["answered"], list(snapshot["flow"]["marks"])) == (
+        0,
+        "",
+        [],
+    )
 
 
 def test_a_heartbeat_says_whether_the_server_waits_for_messages_or_for_us():

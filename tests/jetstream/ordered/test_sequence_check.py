@@ -1,4 +1,6 @@
-"""The order of one incarnation: a run that is as expected is judged by its ends alone, any other one by one."""
+"""The order of one incarnation: a run that is as expected is judged by its ends alone, any other
+one by one.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,12 @@ def test_a_gap_behind_what_was_seen_counts_all_of_it(order):
     run = [frame(1, 1), frame(2, 2), frame(4, 4)]
     found = order.judge(run, 1)
 
-    assert (found.fresh, found.repeated, found.strays, found.gap) == ([run[1]], [run[0]], 1, Gap(3, 4))
+    assert (found.fresh, found.repeated, found.strays, found.gap) == (
+        [run[1]],
+        [run[0]],
+        1,
+        Gap(3, 4),
+    )
 
 
 def test_the_first_message_must_be_number_one_and_after_a_restart_again(order):

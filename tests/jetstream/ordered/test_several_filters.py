@@ -47,7 +47,14 @@ def test_a_cover_covers_each(subjects):
 
 @pytest.mark.parametrize(
     ("version", "passes"),
-    [("2.14.6", True), ("2.9.10", True), ("", True), ("odd", True), ("2.15.0", False), ("3.0", False)],
+    [
+        ("2.14.6", True),
+        ("2.9.10", True),
+        ("", True),
+        ("odd", True),
+        ("2.15.0", False),
+        ("3.0", False),
+    ],
 )
 def test_a_version_says_whether_a_server_passes_over_messages(version, passes):
     metadata = {"_nats.ver": version} if version else {}

@@ -1,4 +1,6 @@
-"""An atomic batch is stored as a whole or not at all, and its error says which, or that nobody knows."""
+"""An atomic batch is stored as a whole or not at all, and its error says which, or that nobody
+knows.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,11 @@ from jsproto.wire.commands import Publish
 from jsproto.wire.headers import Headers
 
 NOBODY = b"NATS/1.0 503\r\n\r\n"
-INCOMPLETE = {"error": {"code": 400, "err_code": 10176, "description": "incomplete"}, "stream": "S", "seq": 0}
+INCOMPLETE = {
+    "error": {"code": 400, "err_code": 10176, "description": "incomplete"},
+    "stream": "S",
+    "seq": 0,
+}
 
 
 def begun(batch: BatchPublish, *, up: bool = True, now: float = 0.0) -> BatchPublish:
@@ -71,7 +77,11 @@ def words(of: BatchPublish) -> list[str]:
 
 
 def answer(
-    of: BatchPublish, members: object = b"", now: float = 0.0, block: bytes | None = None, at: int = -1
+    of: BatchPublish,
+    members: object = b"",
+    now: float = 0.0,
+    block: bytes | None = None,
+    at: int = -1,
 ) -> None:
     """Answer the newest message that asks for it."""
     asking = [each for each in sent(of) if each.reply]
@@ -303,10 +313,21 @@ def test_a_whole_batch_is_checked_before_anything_is_sent() -> None:
 
 @pytest.mark.parametrize(
     ("code", "error"),
-    [(10174, InvalidBatch), (10199, InvalidBatch), (10201, InvalidBatch), (10071, WrongLastSequence)],
+    [
+        (10174, InvalidBatch),
+        (10199, InvalidBatch),
+        (10201, InvalidBatch),
+        (10071, WrongLastSequence),
+    ],
 )
-def test_a_refusal_is_its_typed_error_wherever_it_comes(code: int, error: type[JsprotoError]) -> None:
-    refusal = {"error": {"code": 400, "err_code": code, "description": "no"}, "stream": "S", "seq": 0}
+def test_a_refusal_is_its_typed_error_wherever_it_comes(
+    code: int, error: type[JsprotoError]
+) -> None:
+    refusal = {
+        "error": {"code": 400, "err_code": code, "description": "no"},
+        "stream": "S",
+        "seq": 0,
+    }
     early, late = batch(), batch()
     for of in (early, late):
         put(of, "s.a", "s.b")
@@ -337,7 +358,9 @@ def test_a_server_without_batches_has_stored_one_message_and_that_is_told(whole:
     assert len(sent(of)) == 1
 
 
-@pytest.mark.parametrize("members", [b"pong", {"stream": "S", "seq": 1, "batch": "other", "count": 1}, b""])
+@pytest.mark.parametrize(
+    "members", [b"pong", {"stream": "S", "seq": 1, "batch": "other", "count": 1}, b""]
+)
 def test_an_answer_that_is_not_that_of_the_batch_is_no_acknowledgement(members: object) -> None:
     of = begun(WholeBatch([("s.a", b"x")], batch_id="b"))
     answer(of, members)
@@ -364,7 +387,9 @@ def test_nobody_at_first_is_asked_again_and_then_it_is_told() -> None:
     assert words(of) == ["s.a 1?", "s.a 1?"]
     answer(of, block=NOBODY, now=0.6)
 
-    with pytest.raises(NoResponders, match=r"nobody listens there \(503\); nothing of batch 'b' is stored"):
+    with pytest.raises(
+        NoResponders, match=r"nobody listens there \(503\); nothing of batch 'b' is stored"
+    ):
         of.take(1.0)
 
 
@@ -411,7 +436,9 @@ def test_an_answer_that_nobody_waits_for_changes_nothing() -> None:
 # ---------------------------------------------------------------------------------------------- time and the link
 
 
-def test_silence_of_the_server_leaves_nothing_stored_before_the_commit_and_is_unknown_behind_it() -> None:
+def test_silence_of_the_server_leaves_nothing_stored_before_the_commit_and_is_unknown_behind_it() -> (
+    None
+):
     early, late = batch(timeout=2.0), batch(timeout=2.0)
     for of in (early, late):
         put(of, "s.a", "s.b")
@@ -471,7 +498,9 @@ def test_a_lost_link_leaves_nothing_stored_before_the_commit_and_is_unknown_behi
 
 
 @pytest.mark.parametrize("error", [PermissionViolation("no", "s.b"), PayloadTooLarge("too large")])
-def test_a_message_that_cannot_go_out_ends_the_batch_and_the_server_drops_it(error: JsprotoError) -> None:
+def test_a_message_that_cannot_go_out_ends_the_batch_and_the_server_drops_it(
+    error: JsprotoError,
+) -> None:
     of = batch()
     put(of, "s.a", "s.b", "s.c")
     answer(of)
@@ -631,7 +660,12 @@ def test_the_acknowledgement_counts_the_messages_that_were_sent_n073(eob: bool) 
 
 @pytest.mark.parametrize(
     "members",
-    [{"batch": "c", "count": 3}, {"batch": "b", "count": 2}, {"batch": "b", "count": 4}, {"batch": "b"}],
+    [
+        {"batch": "c", "count": 3},
+        {"batch": "b", "count": 2},
+        {"batch": "b", "count": 4},
+        {"batch": "b"},
+    ],
 )
 def test_an_acknowledgement_of_another_batch_or_another_count_is_none_n073(
     members: dict[str, object],
@@ -665,14 +699,19 @@ def test_a_refusal_of_the_size_names_what_was_sent_and_what_the_server_counts_n0
     answer(
         of,
         {
-            "error": {"code": 400, "err_code": 10199, "description": "atomic publish batch is too large: 3"},
+            "error": {
+                "code": 400,
+                "err_code": 10199,
+                "description": "atomic publish batch is too large: 3",
+            },
             "stream": "S",
             "seq": 0,
         },
     )
 
     with pytest.raises(
-        InvalidBatch, match=r"too large: 3 .*10199.* of 3 messages and an end marker, .* count as one more"
+        InvalidBatch,
+        match=r"too large: 3 .*10199.* of 3 messages and an end marker, .* count as one more",
     ):
         of.take(0.0)
 

@@ -1,4 +1,6 @@
-"""What the server would refuse a batch for is refused when the message is handed in, and the batch is as before."""
+"""What the server would refuse a batch for is refused when the message is handed in, and the batch
+is as before.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,11 @@ FIRST = compose("s.a", b"1", msg_id="1")
         (compose("s.b", expected_last_sequence=0), "10164"),
         (compose("s.a", expected_last_subject_sequence=0), "10164"),
         (
-            compose("s.b", expected_last_subject_sequence=0, expected_last_subject_sequence_subject="s.a"),
+            compose(
+                "s.b",
+                expected_last_subject_sequence=0,
+                expected_last_subject_sequence_subject="s.a",
+            ),
             "10164",
         ),
         (compose("s.a", rollup="sub"), "first message of a batch on its subject only .10111"),
@@ -40,7 +46,9 @@ FIRST = compose("s.a", b"1", msg_id="1")
         (compose("s.b", headers={"nats-batch-id": "5"}), "without nats-batch-id"),
     ],
 )
-def test_a_message_that_would_sink_the_batch_is_refused_with_the_servers_number(message, words: str) -> None:
+def test_a_message_that_would_sink_the_batch_is_refused_with_the_servers_number(
+    message, words: str
+) -> None:
     batch = rules(FIRST)
     before = batch.snapshot()
 
@@ -54,7 +62,9 @@ def test_a_message_that_would_sink_the_batch_is_refused_with_the_servers_number(
     [
         compose("s.b", msg_id="2"),
         compose("s.b", expected_last_subject_sequence=0),
-        compose("s.a", expected_last_subject_sequence=5, expected_last_subject_sequence_subject="s.*"),
+        compose(
+            "s.a", expected_last_subject_sequence=5, expected_last_subject_sequence_subject="s.*"
+        ),
         compose("s.b", rollup="sub"),
         compose("s.a"),
     ],
@@ -79,7 +89,9 @@ def test_the_first_message_may_ask_for_more(message) -> None:
 def test_one_message_more_than_the_limit_is_refused_before_anything_is_sent() -> None:
     batch = rules(FIRST, compose("s.a"), limit=2)
 
-    with pytest.raises(InvalidConfig, match=r"at most 2 messages in a batch, this is one more \(10199\)"):
+    with pytest.raises(
+        InvalidConfig, match=r"at most 2 messages in a batch, this is one more \(10199\)"
+    ):
         batch.take("s.a", None)
     assert batch.size == 2
 

@@ -1,4 +1,6 @@
-"""Published until it is known to be stored, under one id; and what came is settled only when its successor is stored."""
+"""Published until it is known to be stored, under one id; and what came is settled only when its
+successor is stored.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +117,10 @@ def test_two_publishes_have_two_ids_and_neither_gives_an_inbox_away() -> None:
     other = Procedure(lambda: publish_once("s.a"))
     other.port = Port(2)
     other.opened(0.0)
-    ids = {road.sent[0].headers.last("Nats-Msg-Id"), other.port.commands[0].headers.last("Nats-Msg-Id")}
+    ids = {
+        road.sent[0].headers.last("Nats-Msg-Id"),
+        other.port.commands[0].headers.last("Nats-Msg-Id"),
+    }
 
     assert len(ids) == 2
     assert not any("INBOX" in each for each in ids)
@@ -131,7 +136,9 @@ def test_b176_whatever_was_not_answered_is_sent_again_with_the_same_id() -> None
     road = once(msg_id="7")
     road.nobody()
     road.wait(0.5)
-    road.answer(b'{"error":{"code":503,"err_code":10008,"description":"unavailable"},"stream":"S","seq":0}')
+    road.answer(
+        b'{"error":{"code":503,"err_code":10008,"description":"unavailable"},"stream":"S","seq":0}'
+    )
     road.wait(0.5)
     road.answer(block=b"NATS/1.0 429 Too Many Requests\r\n\r\n")
     road.wait(0.5)
@@ -162,7 +169,9 @@ def test_time_that_is_up_leaves_the_outcome_unknown_and_names_the_id() -> None:
     road = once(msg_id="7")
     road.wait(10.0)
 
-    with pytest.raises(RequestTimeout, match=r"id '7' within 10\.0 s, none came; unknown if stored"):
+    with pytest.raises(
+        RequestTimeout, match=r"id '7' within 10\.0 s, none came; unknown if stored"
+    ):
         _ = road.result
     assert len(road.sent) == 4
 
@@ -193,7 +202,9 @@ def test_nobody_until_the_end_means_that_nothing_is_stored() -> None:
         (b"", b"NATS/1.0 400 Bad\r\n\r\n", StatusError),
     ],
 )
-def test_what_the_stream_refuses_is_refused_at_once(payload: bytes, block: bytes | None, error: type) -> None:
+def test_what_the_stream_refuses_is_refused_at_once(
+    payload: bytes, block: bytes | None, error: type
+) -> None:
     road = once()
     road.answer(payload, block)
 
@@ -217,7 +228,9 @@ def test_an_expectation_that_fails_behind_an_unknown_attempt_proves_nothing() ->
 def test_a_refusal_behind_an_unknown_attempt_is_still_a_refusal() -> None:
     road = once()
     road.wait(2.5)
-    road.answer(b'{"error":{"code":400,"err_code":10109,"description":"sealed"},"stream":"S","seq":0}')
+    road.answer(
+        b'{"error":{"code":400,"err_code":10109,"description":"sealed"},"stream":"S","seq":0}'
+    )
 
     with pytest.raises(JetStreamError):
         _ = road.result
@@ -326,7 +339,9 @@ def test_a_message_that_may_come_again_is_told_with_what_was_stored() -> None:
     road.answer(ACK)
     road.wait(20.0)
 
-    with pytest.raises(RequestTimeout, match=r"stored \(stream 'S', sequence 1\), and it may come again"):
+    with pytest.raises(
+        RequestTimeout, match=r"stored \(stream 'S', sequence 1\), and it may come again"
+    ):
         _ = road.result
     assert received.settle_by(lambda frame: None)
 

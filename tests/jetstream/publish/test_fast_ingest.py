@@ -33,12 +33,22 @@ from jsproto.jetstream.api.errors import (
 from jsproto.jetstream.api.publishing.puback import PubAck
 from jsproto.jetstream.errors import MessagesLost
 from jsproto.jetstream.publish import fast_ingest
-from jsproto.jetstream.publish.fast_ingest import QUIET, FastIngest, IngestFault, IngestNotice, IngestState
+from jsproto.jetstream.publish.fast_ingest import (
+    QUIET,
+    FastIngest,
+    IngestFault,
+    IngestNotice,
+    IngestState,
+)
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish, Sub
 from jsproto.wire.headers import Headers
 
-UNKNOWN = {"error": {"code": 400, "err_code": 10208, "description": "unknown"}, "stream": "S", "seq": 0}
+UNKNOWN = {
+    "error": {"code": 400, "err_code": 10208, "description": "unknown"},
+    "stream": "S",
+    "seq": 0,
+}
 
 
 def begun(of: FastIngest, *, up: bool = True) -> FastIngest:
@@ -77,7 +87,11 @@ def gap(last_seq: int, seq: int) -> dict[str, object]:
 
 
 def err(seq: int) -> dict[str, object]:
-    return {"type": "err", "seq": seq, "error": {"code": 400, "err_code": 10071, "description": "wrong"}}
+    return {
+        "type": "err",
+        "seq": seq,
+        "error": {"code": 400, "err_code": 10071, "description": "wrong"},
+    }
 
 
 def whole(count: int) -> dict[str, object]:
@@ -114,7 +128,11 @@ def test_everything_is_said_in_the_reply_subject() -> None:
     of.told(StopMode.DRAIN, 0.0)
 
     assert words(of) == ["b.10.fail.1.0.$FI", "b.10.fail.2.1.$FI", "b.10.fail.3.3.$FI"]
-    assert [(each.subject, each.payload) for each in sent(of)] == [("s.a", b"x"), ("s.a", b"x"), ("s.a", b"")]
+    assert [(each.subject, each.payload) for each in sent(of)] == [
+        ("s.a", b"x"),
+        ("s.a", b"x"),
+        ("s.a", b""),
+    ]
     subscribed = next(each for each in of.port.commands if isinstance(each, Sub))
     assert all(each.reply.startswith(subscribed.subject.removesuffix(">")) for each in sent(of))
 
@@ -295,7 +313,8 @@ def test_the_last_answer_says_how_far_the_batch_was_dealt_with(count: int | None
 
 
 @pytest.mark.parametrize(
-    ("count", "acked", "faults"), [(2, 2, [(3, 4)]), (4, 4, []), (9, 4, []), (None, 0, []), ("x", 0, [])]
+    ("count", "acked", "faults"),
+    [(2, 2, [(3, 4)]), (4, 4, []), (9, 4, []), (None, 0, []), ("x", 0, [])],
 )
 def test_the_count_beside_the_refusal_of_a_batch_is_kept(
     count: object, acked: int, faults: list[tuple[int, int]]
@@ -395,7 +414,9 @@ def test_a_reply_subject_that_is_no_ping_of_ours_settles_nothing(number: str) ->
     assert of.state is IngestState.OPEN
 
 
-@pytest.mark.parametrize("members", [gap(0, 1), gap(5, 9), gap(2, 2), err(0), err(3), b"pong", {"type": "x"}])
+@pytest.mark.parametrize(
+    "members", [gap(0, 1), gap(5, 9), gap(2, 2), err(0), err(3), b"pong", {"type": "x"}]
+)
 def test_an_answer_about_what_was_not_sent_is_no_answer(members: object) -> None:
     of = opened()
     put(of, 1)
@@ -413,7 +434,9 @@ def test_a_server_without_fast_batches_has_stored_one_message_and_that_is_told()
     put(of, 1)
     say(of, {"stream": "S", "seq": 7})
 
-    with pytest.raises(BatchUnsupported, match=r"fast batches \(2\.14\).*stream 'S', sequence 7") as caught:
+    with pytest.raises(
+        BatchUnsupported, match=r"fast batches \(2\.14\).*stream 'S', sequence 7"
+    ) as caught:
         of.take(0.0)
     assert (caught.value.stream, caught.value.seq) == ("S", 7)
 
@@ -430,7 +453,9 @@ def test_the_acknowledgement_of_another_batch_is_none() -> None:
 def test_a_refusal_of_the_batch_is_its_typed_error(code: int) -> None:
     of = fast()
     put(of, 1)
-    say(of, {"error": {"code": 400, "err_code": code, "description": "no"}, "stream": "S", "seq": 0})
+    say(
+        of, {"error": {"code": 400, "err_code": code, "description": "no"}, "stream": "S", "seq": 0}
+    )
 
     with pytest.raises(JsprotoError) as caught:
         of.take(0.0)
@@ -455,7 +480,9 @@ def test_what_comes_behind_the_end_is_not_looked_at() -> None:
     of = opened()
     reply = sent(of)[0].reply
     body = json.dumps(whole(1)).encode()
-    of.delivered([(of.port.sid, reply, "", None, body), (of.port.sid, reply, "", None, b"pong")], 0.0)
+    of.delivered(
+        [(of.port.sid, reply, "", None, body), (of.port.sid, reply, "", None, b"pong")], 0.0
+    )
     of.delivered([(of.port.sid, reply, "", None, b"pong")], 0.0)
 
     assert len(results(of)) == 1
@@ -513,11 +540,15 @@ def test_silence_is_broken_by_a_ping_and_a_ping_without_answer_is_the_end() -> N
     of.ticked(11.5)
     of.ticked(13.5)
 
-    with pytest.raises(RequestTimeout, match=r"0 messages were dealt with, of the 2 behind it is not known"):
+    with pytest.raises(
+        RequestTimeout, match=r"0 messages were dealt with, of the 2 behind it is not known"
+    ):
         of.take(13.5)
 
 
-@pytest.mark.parametrize(("timeout", "pause"), [(10.0, 5.5), (5.0, 1.0), (5.0, 4.9), (7.0, 5.0), (60.0, 6.0)])
+@pytest.mark.parametrize(
+    ("timeout", "pause"), [(10.0, 5.5), (5.0, 1.0), (5.0, 4.9), (7.0, 5.0), (60.0, 6.0)]
+)
 def test_a_stream_that_is_silent_is_noticed_however_often_messages_are_put(
     timeout: float, pause: float
 ) -> None:
@@ -535,7 +566,9 @@ def test_a_stream_that_is_silent_is_noticed_however_often_messages_are_put(
     assert now < QUIET + timeout + pause
 
 
-def test_pings_go_on_while_their_answer_is_waited_for_so_the_stream_does_not_forget_the_batch() -> None:
+def test_pings_go_on_while_their_answer_is_waited_for_so_the_stream_does_not_forget_the_batch() -> (
+    None
+):
     of = opened(timeout=30.0)
     while not of.ended:
         of.ticked(of.deadline)
@@ -688,7 +721,8 @@ def test_of_a_first_message_nobody_knows() -> None:
     down(of)
 
     with pytest.raises(
-        ConnectionLost, match="at the beginning of fast batch 'b'; 0 messages were dealt with, of the 1"
+        ConnectionLost,
+        match="at the beginning of fast batch 'b'; 0 messages were dealt with, of the 1",
     ):
         of.take(1.0)
     down(of)
@@ -729,7 +763,11 @@ def test_a_snapshot_holds_faults_and_the_acknowledgement() -> None:
     again.restore(of.snapshot())
 
     (fault, acked) = results(again)
-    assert (fault.numbers, type(fault.error), acked) == (range(2, 3), WrongLastSequence, results(of)[1])
+    assert (fault.numbers, type(fault.error), acked) == (
+        range(2, 3),
+        WrongLastSequence,
+        results(of)[1],
+    )
 
 
 # ---------------------------------------------------------------------------------------------- whatever happens
@@ -785,7 +823,11 @@ def test_whatever_happens_numbers_are_in_order_and_no_more_is_under_way_than_all
         again = fast(gaps=gaps)
         again.restore(of.snapshot())
         assert again.snapshot() == of.snapshot()
-    numbers = [int(each.reply.split(".")[-3]) for each in sent(of) if each.reply.split(".")[-2] in {"0", "1"}]
+    numbers = [
+        int(each.reply.split(".")[-3])
+        for each in sent(of)
+        if each.reply.split(".")[-2] in {"0", "1"}
+    ]
 
     assert numbers == list(range(1, of.sent + 1))
     assert of.ended == (of.state is IngestState.OVER)

@@ -186,7 +186,9 @@ def test_a_snapshot_is_plain_and_can_be_put_back():
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["send", "answer", "retry", "tick", "lose"]), st.integers(0, 6), st.integers(0, 30)
+        st.sampled_from(["send", "answer", "retry", "tick", "lose"]),
+        st.integers(0, 6),
+        st.integers(0, 30),
     ),
     max_size=60,
 )
@@ -194,7 +196,9 @@ STEPS = st.lists(
 
 @settings(max_examples=150)
 @given(STEPS, st.integers(1, 5), st.sampled_from([0, 40]))
-def test_invariant_46_pending_is_sent_minus_ended_and_each_message_ends_once(steps, most, most_bytes):
+def test_invariant_46_pending_is_sent_minus_ended_and_each_message_ends_once(
+    steps, most, most_bytes
+):
     """Against a list of what is under way: numbers, bytes, deadlines, ends."""
     flight = InFlight(most, most_bytes)
     truth = {}  # number -> (token, deadline, size)
@@ -213,7 +217,9 @@ def test_invariant_46_pending_is_sent_minus_ended_and_each_message_ends_once(ste
         flight.restore(before)
         if step == "send":
             room = len(truth) < most and (
-                not most_bytes or not truth or sum(each[2] for each in truth.values()) + size <= most_bytes
+                not most_bytes
+                or not truth
+                or sum(each[2] for each in truth.values()) + size <= most_bytes
             )
             assert flight.fits(size) == room
             if room:

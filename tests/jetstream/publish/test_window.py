@@ -24,9 +24,20 @@ from jsproto.errors import (
     StatusError,
     WindowFull,
 )
-from jsproto.jetstream.api.errors import InvalidPubAck, JetStreamError, RequestContext, WrongLastSequence
+from jsproto.jetstream.api.errors import (
+    InvalidPubAck,
+    JetStreamError,
+    RequestContext,
+    WrongLastSequence,
+)
 from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack
-from jsproto.jetstream.publish.window import _USUAL, Outcome, PublishResult, PublishWindow, WindowNotice
+from jsproto.jetstream.publish.window import (
+    _USUAL,
+    Outcome,
+    PublishResult,
+    PublishWindow,
+    WindowNotice,
+)
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish, Sub, Unsub
 from jsproto.wire.headers import Headers
@@ -101,7 +112,12 @@ def test_it_listens_before_it_publishes():
 def test_a_message_may_be_a_publish_or_a_tuple():
     window = opened()
     headers = Headers({"Nats-Msg-Id": "1"})
-    for item in (Publish("a", b"1", "", headers), ("a", b"1", headers), ("a", b"1"), Publish("a", b"1")):
+    for item in (
+        Publish("a", b"1", "", headers),
+        ("a", b"1", headers),
+        ("a", b"1"),
+        Publish("a", b"1"),
+    ):
         assert window.offered(item, 0.0)
 
     assert [(each.subject, each.payload, each.headers) for each in publishes(window)] == [
@@ -282,7 +298,9 @@ def test_b175_an_error_beside_a_success_is_an_error():
     assert window.counts[Outcome.ACKED] == 0
 
 
-@pytest.mark.parametrize("body", [b"pong", b'{"stream":""}', b"", b"{}", b"[1]", b"\xff", b"[" * 50_000])
+@pytest.mark.parametrize(
+    "body", [b"pong", b'{"stream":""}', b"", b"{}", b"[1]", b"\xff", b"[" * 50_000]
+)
 def test_b187_an_answer_that_is_no_acknowledgement_is_a_failure_with_its_bytes(body):
     window = opened()
     answer(window, *put(window, "a"), body=body)
@@ -478,7 +496,10 @@ def test_b178_a_lost_link_ends_every_open_message_once_and_frees_the_window():
     old = put(window, "a", "b")
     lose(window)
     failed = results(window)
-    assert [(each.number, each.outcome.name) for each in failed] == [(1, "DISCONNECTED"), (2, "DISCONNECTED")]
+    assert [(each.number, each.outcome.name) for each in failed] == [
+        (1, "DISCONNECTED"),
+        (2, "DISCONNECTED"),
+    ]
     assert all(isinstance(each.error, ConnectionLost) for each in failed)
     assert window.pending == 0
     regain(window)
@@ -534,7 +555,10 @@ def test_a_forbidden_subject_fails_all_its_messages_at_once():
     window.refused("a", PermissionViolation("no", "a", "publish"), 0.1)
     failed = results(window)
 
-    assert [(each.number, each.outcome.name) for each in failed] == [(1, "FORBIDDEN"), (3, "FORBIDDEN")]
+    assert [(each.number, each.outcome.name) for each in failed] == [
+        (1, "FORBIDDEN"),
+        (3, "FORBIDDEN"),
+    ]
     assert isinstance(failed[0].error, PermissionViolation)
     assert failed[0].error.subject == "a"
     assert window.pending == 1
@@ -623,7 +647,10 @@ def test_b188_closing_ends_every_message_in_the_same_step():
     answer(window, *parked, body=b"", block=NOBODY)
     window.closed(ConnectionClosed("the connection was closed"), 0.2)
 
-    assert [window.take(0.2).outcome, window.take(0.2).outcome] == [Outcome.CLOSED, Outcome.NO_RESPONDERS]
+    assert [window.take(0.2).outcome, window.take(0.2).outcome] == [
+        Outcome.CLOSED,
+        Outcome.NO_RESPONDERS,
+    ]
     with pytest.raises(ConnectionClosed):
         window.take(0.2)
     assert window.deadline is None
@@ -964,7 +991,10 @@ class WindowAgainstTruth(RuleBasedStateMachine):
 
     def fresh(self):
         return PublishWindow(
-            max_pending=self.MOST, ack_timeout=self.TIMEOUT, retries=self.RETRIES, retry_wait=self.WAIT
+            max_pending=self.MOST,
+            ack_timeout=self.TIMEOUT,
+            retries=self.RETRIES,
+            retry_wait=self.WAIT,
         )
 
     def sync(self, number):
@@ -1029,7 +1059,10 @@ class WindowAgainstTruth(RuleBasedStateMachine):
             if kind != "nobody":
                 answered.append(number)
                 self.end(number, Outcome.ACKED if kind in {"ack", "duplicate"} else Outcome.REFUSED)
-            elif self.attempts[number] <= self.RETRIES and self.now + self.WAIT < self.deadlines[number]:
+            elif (
+                self.attempts[number] <= self.RETRIES
+                and self.now + self.WAIT < self.deadlines[number]
+            ):
                 self.parked[number] = self.now + self.WAIT
             else:
                 self.end(number, Outcome.NO_RESPONDERS)
@@ -1061,7 +1094,9 @@ class WindowAgainstTruth(RuleBasedStateMachine):
     @rule()
     def link_lost(self):
         for number in self.under_way():
-            self.end(number, Outcome.NO_RESPONDERS if number in self.parked else Outcome.DISCONNECTED)
+            self.end(
+                number, Outcome.NO_RESPONDERS if number in self.parked else Outcome.DISCONNECTED
+            )
         self.parked.clear()
         self.gone += self.wire
         self.wire.clear()
@@ -1141,7 +1176,9 @@ def test_the_acknowledgement_that_came_last_is_known_without_results():
     assert window.last_ack == PubAck(stream="S", seq=5, duplicate=True)
 
     answer(
-        window, c, body=b'{"error":{"code":503,"err_code":10077,"description":"full"},"stream":"S","seq":0}'
+        window,
+        c,
+        body=b'{"error":{"code":503,"err_code":10077,"description":"full"},"stream":"S","seq":0}',
     )
     assert window.last_ack.seq == 5
 

@@ -1,4 +1,6 @@
-"""A window over lost links: with an id a message is sent again, and what is said of it later is believed only if it is an ack."""
+"""A window over lost links: with an id a message is sent again, and what is said of it later is
+believed only if it is an ack.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,12 @@ def sent(window: PublishWindow) -> list[str]:
 
 
 def answer(
-    window: PublishWindow, *, at: int = -1, body: bytes = ACK, block: bytes | None = None, now: float = 0.1
+    window: PublishWindow,
+    *,
+    at: int = -1,
+    body: bytes = ACK,
+    block: bytes | None = None,
+    now: float = 0.1,
 ) -> None:
     token = [token for token in window._flight.open if token.startswith("_INBOX")][at]
     window.delivered([(window.port.sid, token, "", block, b"" if block else body)], now)
@@ -355,7 +362,9 @@ def test_a_no_to_what_was_sent_again_in_silence_says_nothing_of_the_first(how: s
     result = window.take(2.0)
 
     assert result.outcome is Outcome.TIMED_OUT
-    with pytest.raises(RequestTimeout, match=r"silence before .*sent again in vain: .*; unknown if stored"):
+    with pytest.raises(
+        RequestTimeout, match=r"silence before .*sent again in vain: .*; unknown if stored"
+    ):
         _ = result.ack
 
 

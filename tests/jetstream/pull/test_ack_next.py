@@ -42,12 +42,16 @@ class Rig:
         return self.feed.port
 
     def said(self) -> list[tuple[str, object]]:
-        """What was published since: ``("pull", batch)``, ``("next", batch)`` or ``("ack", None)`` ..."""
+        """What was published since: ``("pull", batch)``, ``("next", batch)`` or ``("ack", None)``
+        ...
+        """
         found = []
         for each in self.port.commands:
             if isinstance(each, Publish) and each.subject != "$JS.API.CONSUMER.INFO.S.C":
                 verb, _, body = (
-                    each.payload.partition(b"{") if b"{" in each.payload else (each.payload, b"", b"")
+                    each.payload.partition(b"{")
+                    if b"{" in each.payload
+                    else (each.payload, b"", b"")
                 )
                 batch = json.loads(b"{" + body)["batch"] if body else None
                 word = "pull" if each.subject == NEXT else verb.decode().strip()
@@ -191,7 +195,9 @@ def test_the_ack_of_all_messages_can_be_a_pull_too():
     assert (first.state, second.state) == (SETTLED, SETTLED)
 
 
-@pytest.mark.parametrize("item", ["a", JsMessage(("1", "s", "$JS.ACK.S.C.1.1.1.1.0", None, b""), object())])
+@pytest.mark.parametrize(
+    "item", ["a", JsMessage(("1", "s", "$JS.ACK.S.C.1.1.1.1.0", None, b""), object())]
+)
 def test_only_messages_of_its_own_can_be_put(item):
     with pytest.raises(LocalProtocolError, match="of this feed"):
         Rig().put(item)
@@ -353,7 +359,19 @@ def test_what_is_refused_to_somebody_else_is_not_ours(subject):
     assert not rig.feed.ended
 
 
-STEPS = ["data", "take", "put", "ack", "expire", "gone", "tick", "down", "up", "data take", "data take put"]
+STEPS = [
+    "data",
+    "take",
+    "put",
+    "ack",
+    "expire",
+    "gone",
+    "tick",
+    "down",
+    "up",
+    "data take",
+    "data take put",
+]
 
 
 @given(st.lists(st.sampled_from(STEPS), max_size=25).map(lambda steps: " ".join(steps).split()))

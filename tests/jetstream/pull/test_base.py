@@ -89,12 +89,19 @@ class Rig:
 
 
 def consume(acking: AckOptions = KEEP, **options) -> Rig:
-    return Rig(Consume(NEXT, ConsumeOptions(expires=3600.0, idle_heartbeat=30.0, acking=acking, **options)))
+    return Rig(
+        Consume(NEXT, ConsumeOptions(expires=3600.0, idle_heartbeat=30.0, acking=acking, **options))
+    )
 
 
 def fetch(acking: AckOptions = KEEP, **options) -> Rig:
     return Rig(
-        Fetch(NEXT, FetchOptions(max_messages=10, expires=3600.0, idle_heartbeat=0, acking=acking, **options))
+        Fetch(
+            NEXT,
+            FetchOptions(
+                max_messages=10, expires=3600.0, idle_heartbeat=0, acking=acking, **options
+            ),
+        )
     )
 
 
@@ -112,7 +119,9 @@ def test_without_wishes_the_bare_factory_makes_the_messages(make):
 
 
 @both
-@pytest.mark.parametrize(("policy", "state"), [("none", MUTE), ("all", CUMULATIVE), ("explicit", OPEN)])
+@pytest.mark.parametrize(
+    ("policy", "state"), [("none", MUTE), ("all", CUMULATIVE), ("explicit", OPEN)]
+)
 def test_a_message_begins_as_the_ack_policy_has_it(make, policy, state):
     rig = make(AckOptions(policy=policy))
     rig.data(2)

@@ -84,7 +84,9 @@ class Rig:
         self.now = now
         return self
 
-    def data(self, count: int = 1, *, sid: str = "", size: int = 0, block: bytes | None = None) -> None:
+    def data(
+        self, count: int = 1, *, sid: str = "", size: int = 0, block: bytes | None = None
+    ) -> None:
         frames = []
         for _ in range(count):
             self.sequence += 1
@@ -99,18 +101,24 @@ class Rig:
         block = f"NATS/1.0 {code} {text}".rstrip() + f"\r\n{headers}\r\n"
         return (sid or self.port.sid, token or self.token, "", block.encode(), b"")
 
-    def status(self, code: int, text: str = "", headers: str = "", token: str = "", sid: str = "") -> None:
+    def status(
+        self, code: int, text: str = "", headers: str = "", token: str = "", sid: str = ""
+    ) -> None:
         self.consume.delivered([self.frame(code, text, headers, token, sid)], self.now)
 
     def heartbeat(self, token: str = "") -> None:
-        self.status(100, "Idle Heartbeat", "Nats-Last-Consumer: 0\r\nNats-Last-Stream: 0\r\n", token)
+        self.status(
+            100, "Idle Heartbeat", "Nats-Last-Consumer: 0\r\nNats-Last-Stream: 0\r\n", token
+        )
 
     def tick(self, now: float | None = None) -> None:
         self.now = self.now if now is None else now
         self.consume.ticked(self.now)
 
     def run_to(self, end: float, answer=None) -> int:
-        """Let time pass by its own deadlines; each pull is answered at once. Gives the number of pulls."""
+        """Let time pass by its own deadlines; each pull is answered at once. Gives the number of
+        pulls.
+        """
         count = 0
         while True:
             for publish in self.published():
@@ -156,7 +164,11 @@ def test_the_defaults_are_those_of_the_adr():
 
     assert rig.said() == [
         Sub("_INBOX.P.1.1.*", "2"),
-        Publish(NEXT, b'{"batch":500,"expires":30000000000,"idle_heartbeat":15000000000}', "_INBOX.P.1.1.1"),
+        Publish(
+            NEXT,
+            b'{"batch":500,"expires":30000000000,"idle_heartbeat":15000000000}',
+            "_INBOX.P.1.1.1",
+        ),
     ]
 
 
@@ -246,7 +258,10 @@ def test_asked_and_buffered_never_exceed_the_maximum_and_it_never_stalls(maximum
         ({"max_messages": 1, "max_bytes": 1}, "seen both"),
         ({"max_bytes": 1, "within_bytes": 1}, "seen both"),
         ({"max_messages": 0}, "expected max_messages from 1"),
-        ({"max_messages": 10, "threshold_messages": 11}, "expected a threshold from 0 to the limit 10"),
+        (
+            {"max_messages": 10, "threshold_messages": 11},
+            "expected a threshold from 0 to the limit 10",
+        ),
         ({"max_bytes": 10, "threshold_bytes": -1}, "expected threshold_bytes >= 0"),
         ({"expires": 0.9}, "expected a finite expires >= 1,"),
         ({"expires": inf}, "expected a finite expires >= 1,"),
@@ -264,7 +279,9 @@ def test_options_that_can_not_work_are_refused_before_sending(options, expected)
         ConsumeOptions(**options)
 
 
-@pytest.mark.parametrize(("expires", "heartbeat"), [(1.0, 0.5), (2.0, 1.0), (30.0, 15.0), (100.0, 30.0)])
+@pytest.mark.parametrize(
+    ("expires", "heartbeat"), [(1.0, 0.5), (2.0, 1.0), (30.0, 15.0), (100.0, 30.0)]
+)
 def test_heartbeats_are_half_of_the_expiry_within_bounds(expires, heartbeat):
     assert ConsumeOptions(expires=expires).heartbeat == heartbeat
 
@@ -273,7 +290,12 @@ def test_priorities_are_asked_for_in_every_pull():
     rig = Rig(max_messages=1, group="g", priority=3, min_pending=2, min_ack_pending=1)
     pull = rig.pulls()[0]
 
-    assert (pull["group"], pull["priority"], pull["min_pending"], pull["min_ack_pending"]) == ("g", 3, 2, 1)
+    assert (pull["group"], pull["priority"], pull["min_pending"], pull["min_ack_pending"]) == (
+        "g",
+        3,
+        2,
+        1,
+    )
 
 
 # ------------------------------------------------------------------ bytes
@@ -300,7 +322,9 @@ def test_b023_a_message_larger_than_the_budget_is_said_and_paced():
     rig = Rig(max_bytes=100)
     count = rig.run_to(
         2.0,
-        lambda token: rig.status(409, "Message Size Exceeds MaxBytes", pending(1_000_000, 100), token),
+        lambda token: rig.status(
+            409, "Message Size Exceeds MaxBytes", pending(1_000_000, 100), token
+        ),
     )
 
     assert 2 <= count <= 5
@@ -376,7 +400,9 @@ def test_any_byte_budget_of_at_least_a_message_goes_on_for_ever(budget, sizes):
                 break
             if waiting:
                 batch, left = waiting.pop(0)
-                rig.status(409, "Message Size Exceeds MaxBytes", pending(batch, left), tokens.pop(0))
+                rig.status(
+                    409, "Message Size Exceeds MaxBytes", pending(batch, left), tokens.pop(0)
+                )
             else:
                 assert rig.consume.readable, "nothing asked and nothing to take"
                 rig.take(1)
@@ -580,7 +606,9 @@ def test_a_limit_that_the_request_does_not_have_is_only_said():
         assert deadline is not None
         rig.said()
         rig.tick(deadline)
-        assert rig.pulls() == [{"batch": 10, "expires": 30_000_000_000, "idle_heartbeat": 15_000_000_000}]
+        assert rig.pulls() == [
+            {"batch": 10, "expires": 30_000_000_000, "idle_heartbeat": 15_000_000_000}
+        ]
 
     by_bytes = Rig(max_bytes=1000)
     by_bytes.said()
@@ -712,7 +740,8 @@ def test_b014_an_alarm_at_two_heartbeats_with_a_fresh_pull_at_once():
     assert rig.notices() == [PullNotice.HEARTBEAT_MISSED]
     commands = rig.said()
     assert commands[:2] == [Unsub("2"), Sub("_INBOX.P.1.2.*", "3")]
-    # Whether the consumer is there at all is asked too, since old servers are silent about one that is not.
+    # Whether the consumer is there at all is asked too, since old servers are silent about one that
+    # is not.
     assert [each.subject for each in commands[2:]] == [INFO, NEXT]
 
 
@@ -822,7 +851,11 @@ def test_b007_a_new_link_gets_the_interest_first_and_then_one_pull_for_the_full_
 
     assert rig.said() == [
         Sub("_INBOX.P.1.2.*", "3"),
-        Publish(NEXT, b'{"batch":10,"expires":30000000000,"idle_heartbeat":15000000000}', "_INBOX.P.1.2.2"),
+        Publish(
+            NEXT,
+            b'{"batch":10,"expires":30000000000,"idle_heartbeat":15000000000}',
+            "_INBOX.P.1.2.2",
+        ),
     ]
     assert rig.consume.asked == 10
 
@@ -1013,7 +1046,11 @@ def test_b022_a_drain_hands_out_what_is_there_and_then_ends():
     rig.tick(100.0)
     assert (rig.take(1), rig.said()) == ([1], [])
     rig.fence()
-    assert (rig.take(3), rig.consume.take(0.0), rig.consume.reason) == ([2, 3, 4], ENDED, EndReason.CLOSED)
+    assert (rig.take(3), rig.consume.take(0.0), rig.consume.reason) == (
+        [2, 3, 4],
+        ENDED,
+        EndReason.CLOSED,
+    )
     assert rig.said() == []
 
 
@@ -1150,11 +1187,16 @@ def test_a_closed_connection_is_the_error_behind_the_last_message():
 
 
 def test_the_users_message_can_be_of_a_class_of_his_own():
-    consume: Consume[tuple[bytes, object]] = Consume(NEXT, message=lambda frame, feed: (frame[4], feed))
+    consume: Consume[tuple[bytes, object]] = Consume(
+        NEXT, message=lambda frame, feed: (frame[4], feed)
+    )
     consume.port = Port()
     consume.opened(0.0)
     consume.delivered(
-        [("2", "s", "$JS.ACK.S.C.1.1.1.1.0", None, b"a"), ("2", "s", "$JS.ACK.S.C.1.2.2.1.0", None, b"b")],
+        [
+            ("2", "s", "$JS.ACK.S.C.1.1.1.1.0", None, b"a"),
+            ("2", "s", "$JS.ACK.S.C.1.2.2.1.0", None, b"b"),
+        ],
         0.0,
     )
 
@@ -1194,7 +1236,20 @@ STATUSES = {
 }
 EVENTS = st.lists(
     st.sampled_from(
-        ["data", "data", "take", "all", "tick", "down", "up", "drain", "stop", "close", "fence", *STATUSES]
+        [
+            "data",
+            "data",
+            "take",
+            "all",
+            "tick",
+            "down",
+            "up",
+            "drain",
+            "stop",
+            "close",
+            "fence",
+            *STATUSES,
+        ]
     ),
     max_size=12,
 )
@@ -1203,7 +1258,11 @@ OPTIONS = st.sampled_from(
         {"max_messages": 3},
         {"max_bytes": 400},
         {"max_messages": 5, "within_bytes": 300, "watch_gaps": True},
-        {"max_messages": 3, "stop_after": 5, "acking": AckOptions(policy="all", wait=3.0, in_progress=True)},
+        {
+            "max_messages": 3,
+            "stop_after": 5,
+            "acking": AckOptions(policy="all", wait=3.0, in_progress=True),
+        },
     ]
 )
 
@@ -1296,7 +1355,9 @@ def test_what_comes_beyond_the_wish_goes_back():
     rig.up()
     rig.data(3, sid=old)
     rig.data(3)
-    naks = [each.subject for each in rig.said() if isinstance(each, Publish) and each.payload == b"-NAK"]
+    naks = [
+        each.subject for each in rig.said() if isinstance(each, Publish) and each.payload == b"-NAK"
+    ]
 
     assert [int(each.split(".")[5]) for each in naks] == [5, 6]
     assert rig.take(4) == [1, 2, 3, 4]
@@ -1315,7 +1376,9 @@ def test_told_to_stop_it_ends_once_though_the_last_message_comes_then():
 # ------------------------------------------------------------------ each number by itself
 
 
-@pytest.mark.parametrize(("expires", "until"), [(1.0, 2.0), (20.0, 22.0), (30.0, 33.0), (60.0, 65.0)])
+@pytest.mark.parametrize(
+    ("expires", "until"), [(1.0, 2.0), (20.0, 22.0), (30.0, 33.0), (60.0, 65.0)]
+)
 def test_a_pull_is_over_a_tenth_of_its_expiry_later_but_not_less_than_one_nor_more_than_five_seconds(
     expires, until
 ):
@@ -1531,7 +1594,11 @@ def test_a_pin_is_told_once_and_kept_over_messages_that_name_none():
     rig = Rig(max_messages=10, group="g")
     rig.data(1)
     assert (rig.consume.pin, rig.notices()) == ("", [])
-    for block in (b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n", b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n", None):
+    for block in (
+        b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n",
+        b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n",
+        None,
+    ):
         rig.data(1, block=block)
 
     assert (rig.consume.pin, rig.notices()) == ("abc", [PullNotice.PINNED])
@@ -1614,7 +1681,10 @@ def test_silence_is_told_with_an_error_that_says_how_long_it_was():
     ((told, detail),) = rig.port.notices
 
     assert told is PullNotice.HEARTBEAT_MISSED
-    assert str(detail) == f"expected a heartbeat every 1.5 s for a pull on {NEXT}, nothing came for 3 s"
+    assert (
+        str(detail)
+        == f"expected a heartbeat every 1.5 s for a pull on {NEXT}, nothing came for 3 s"
+    )
 
 
 def test_a_server_that_named_a_limit_twice_is_believed_both_times_but_never_upwards():
@@ -1635,7 +1705,9 @@ def test_a_limit_of_nothing_is_no_limit():
 
 
 def two_pulls() -> tuple[Rig, str]:
-    """Ten were asked for, two came and were taken, and two more were asked for; with the token of the first pull."""
+    """Ten were asked for, two came and were taken, and two more were asked for; with the token of
+    the first pull.
+    """
     rig = Rig(max_messages=10, threshold_messages=8)
     first = rig.token
     rig.data(2)
@@ -1704,8 +1776,12 @@ def test_a_lost_pin_leaves_none():
 
 
 def test_asking_again_into_silence_postpones_no_alarm():
-    """Found by the simulator: two pulls in turns, each asked anew when it was overdue, and nobody heard of the silence."""
-    rig = Rig(max_messages=2, threshold_messages=1, expires=5.0, idle_heartbeat=2.5, heartbeat_factor=2.4)
+    """Found by the simulator: two pulls in turns, each asked anew when it was overdue, and nobody
+    heard of the silence.
+    """
+    rig = Rig(
+        max_messages=2, threshold_messages=1, expires=5.0, idle_heartbeat=2.5, heartbeat_factor=2.4
+    )
     rig.at(3.0).data(1)
     rig.consume.take(3.0)
     rig.said()
@@ -1718,7 +1794,9 @@ def test_asking_again_into_silence_postpones_no_alarm():
 
 
 def test_a_pull_that_is_overdue_and_after_which_nothing_came_takes_its_inbox_with_it():
-    """Found by the simulator: its message was on its way, was credited to another pull, and one too many was open for ever."""
+    """Found by the simulator: its message was on its way, was credited to another pull, and one too
+    many was open for ever.
+    """
     rig = Rig(max_messages=1, expires=5.0, idle_heartbeat=2.5, heartbeat_factor=3.0)
     rig.said()
     before = rig.port.sid
@@ -1734,8 +1812,12 @@ def test_a_pull_that_is_overdue_and_after_which_nothing_came_takes_its_inbox_wit
 
 
 def test_a_pull_that_is_overdue_takes_its_inbox_with_it_though_something_came_since():
-    """Found by the simulator: what it still owed had gone into a partition and was credited to the pull behind it, for ever."""
-    rig = Rig(max_messages=4, threshold_messages=2, expires=5.0, idle_heartbeat=2.5, heartbeat_factor=3.0)
+    """Found by the simulator: what it still owed had gone into a partition and was credited to the
+    pull behind it, for ever.
+    """
+    rig = Rig(
+        max_messages=4, threshold_messages=2, expires=5.0, idle_heartbeat=2.5, heartbeat_factor=3.0
+    )
     before = rig.port.sid
     rig.at(3.0).data(2)
     rig.take(2)
@@ -1764,7 +1846,9 @@ def test_a_fresh_inbox_for_an_overdue_pull_postpones_no_alarm():
 
 def gone(err_code=10014, description="consumer not found"):
     error = {"code": 404, "err_code": err_code, "description": description}
-    return json.dumps({"type": "io.nats.jetstream.api.v1.consumer_info_response", "error": error}).encode()
+    return json.dumps(
+        {"type": "io.nats.jetstream.api.v1.consumer_info_response", "error": error}
+    ).encode()
 
 
 def asked(rig):
@@ -1876,7 +1960,9 @@ def test_a_subject_that_names_no_consumer_is_not_asked_about(subject):
     token = next(iter(consume.ledger.open))
     consume.delivered([(consume.port.sid, token, "", b"NATS/1.0 503\r\n\r\n", b"")], 0.0)
 
-    assert [each.subject for each in consume.port.commands if isinstance(each, Publish)] == [subject]
+    assert [each.subject for each in consume.port.commands if isinstance(each, Publish)] == [
+        subject
+    ]
 
 
 # ------------------------------------------------------------------ a pin is the server's only if the consumer pins

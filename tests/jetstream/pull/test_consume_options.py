@@ -68,7 +68,8 @@ def test_the_expiry_is_cut_to_what_is_allowed_and_the_heartbeat_with_it():
     cut = options.within(ConsumerConfig(max_expires=timedelta(seconds=5)))
     assert (cut.expires, cut.heartbeat, cut.template.expires) == (5.0, 2.5, 5.0)
     assert options.within(ConsumerConfig(max_expires=timedelta(seconds=60))).expires == 30.0
-    # A consume does not ask for less than a second; the server's own answer will say what it allows.
+    # A consume does not ask for less than a second; the server's own answer will say what it
+    # allows.
     assert options.within(ConsumerConfig(max_expires=timedelta(seconds=0.5))).expires == 30.0
 
 

@@ -56,7 +56,9 @@ def pulls(fetch: Fetch[JsMessage]) -> list[dict[str, object]]:
 
 def naks(fetch: Fetch[JsMessage]) -> list[str]:
     return [
-        each.subject for each in fetch.port.commands if isinstance(each, Publish) and each.payload == b"-NAK"
+        each.subject
+        for each in fetch.port.commands
+        if isinstance(each, Publish) and each.payload == b"-NAK"
     ]
 
 
@@ -67,7 +69,9 @@ def data(fetch: Fetch[JsMessage], *numbers: int, payload: bytes = b"x", block: b
     ]
 
 
-def status(fetch: Fetch[JsMessage], code: int, text: str = "", headers: str = "", token: str | None = None):
+def status(
+    fetch: Fetch[JsMessage], code: int, text: str = "", headers: str = "", token: str | None = None
+):
     subject = token or (fetch.pull.token if fetch.pull else "_INBOX.P.1.1.0")
     block = f"NATS/1.0 {code} {text}".rstrip() + f"\r\n{headers}\r\n"
     return (fetch.port.sid, subject, "", block.encode(), b"")
@@ -205,7 +209,13 @@ def test_drain_then_wait_is_no_wait_with_an_expiry():
 
 def test_priority_groups_are_asked_for():
     fetch = started(
-        max_messages=1, expires=1.0, group="g", priority=2, min_pending=3, min_ack_pending=4, pin="abc"
+        max_messages=1,
+        expires=1.0,
+        group="g",
+        priority=2,
+        min_pending=3,
+        min_ack_pending=4,
+        pin="abc",
     )
 
     assert pulls(fetch)[0] == {
@@ -243,10 +253,16 @@ def test_b064_the_same_options_give_the_same_request():
         ({"max_messages": 1, "expires": 0.0}, "expected expires > 0"),
         ({"max_messages": 1, "expires": float("nan")}, "expected expires > 0"),
         ({"max_messages": 1, "timeout": -1.0}, "expected timeout > 0"),
-        ({"max_messages": 1, "timeout": 1.0, "expires": 2.0}, "expected a timeout of at least expires"),
+        (
+            {"max_messages": 1, "timeout": 1.0, "expires": 2.0},
+            "expected a timeout of at least expires",
+        ),
         ({"max_messages": 1, "expires": 1.0, "idle_heartbeat": 0.9}, "at most half of expires"),
         ({"max_messages": 1, "expires": inf, "idle_heartbeat": 1.0}, "at most half of expires"),
-        ({"max_messages": 1, "mode": FetchMode.NO_WAIT, "idle_heartbeat": 1.0}, "at most half of expires"),
+        (
+            {"max_messages": 1, "mode": FetchMode.NO_WAIT, "idle_heartbeat": 1.0},
+            "at most half of expires",
+        ),
     ],
 )
 def test_b059_options_that_can_not_work_are_refused_before_sending(options, expected):
@@ -261,7 +277,12 @@ def test_a_full_batch_ends_the_fetch_at_once():
     fetch = started(max_messages=3)
     fetch.delivered(data(fetch, 1, 2, 3), 0.1)
 
-    assert (fetch.reason, fetch.ended, fetch.finished, fetch.readable) == (EndReason.FILLED, True, True, 3)
+    assert (fetch.reason, fetch.ended, fetch.finished, fetch.readable) == (
+        EndReason.FILLED,
+        True,
+        True,
+        3,
+    )
     assert fetch.port.commands[2:] == [Unsub("2")]
     assert taken(fetch) == [1, 2, 3]
     assert fetch.take(0.1) is ENDED
@@ -356,7 +377,9 @@ def test_bytes_used_up_exactly_are_a_silent_end():
 def test_a_message_that_does_not_fit_any_more_is_a_good_end():
     fetch = started(max_bytes=300, expires=1.0)
     fetch.delivered(data(fetch, 1, payload=b"x" * 200), 0.1)
-    fetch.delivered([status(fetch, 409, "Message Size Exceeds MaxBytes", pending(999_999, 58))], 0.1)
+    fetch.delivered(
+        [status(fetch, 409, "Message Size Exceeds MaxBytes", pending(999_999, 58))], 0.1
+    )
 
     assert (taken(fetch), fetch.reason, fetch.cause) == ([1], EndReason.BYTES_SPENT, None)
 
@@ -472,7 +495,9 @@ def test_a_missing_permission_ends_the_fetch():
 
 def test_b043_a_status_of_an_earlier_fetch_changes_nothing():
     fetch = started(max_messages=2)
-    fetch.delivered([status(fetch, 408, "Request Timeout", pending(2), token="_INBOX.P.1.1.77")], 0.1)
+    fetch.delivered(
+        [status(fetch, 408, "Request Timeout", pending(2), token="_INBOX.P.1.1.77")], 0.1
+    )
 
     assert (fetch.ended, fetch.strays) == (False, 1)
     fetch.delivered(data(fetch, 1, 2), 0.2)
@@ -869,7 +894,18 @@ def test_every_state_is_reached_and_over_is_the_only_end():
 
 EVENTS = st.lists(
     st.sampled_from(
-        ["data", "heartbeat", "expired", "tick", "down", "drain", "close", "fence", "take", "deleted"]
+        [
+            "data",
+            "heartbeat",
+            "expired",
+            "tick",
+            "down",
+            "drain",
+            "close",
+            "fence",
+            "take",
+            "deleted",
+        ]
     ),
     max_size=8,
 )
@@ -935,9 +971,14 @@ def test_a_fetch_of_one_without_heartbeats_gives_up_its_interest_as_it_asks():
     more = started(max_messages=2, expires=5.0)
     beating = started(max_messages=1, expires=30.0)
 
-    assert [Unsub("2", 1)] == [command for command in one.port.commands if isinstance(command, Unsub)]
+    assert [Unsub("2", 1)] == [
+        command for command in one.port.commands if isinstance(command, Unsub)
+    ]
     assert [] == [
-        command for each in (more, beating) for command in each.port.commands if isinstance(command, Unsub)
+        command
+        for each in (more, beating)
+        for command in each.port.commands
+        if isinstance(command, Unsub)
     ]
 
 
@@ -1057,7 +1098,9 @@ def test_a_status_below_400_that_nobody_knows_is_told_and_ends_nothing():
 
 def test_too_large_is_only_what_the_whole_budget_can_not_hold():
     fetch = started(max_bytes=1000)
-    fetch.delivered([status(fetch, 409, "Message Size Exceeds MaxBytes", pending(1_000_000, 999))], 0.0)
+    fetch.delivered(
+        [status(fetch, 409, "Message Size Exceeds MaxBytes", pending(1_000_000, 999))], 0.0
+    )
 
     assert (fetch.reason, fetch.cause) == (EndReason.BYTES_SPENT, None)
 
@@ -1065,7 +1108,9 @@ def test_too_large_is_only_what_the_whole_budget_can_not_hold():
 def test_what_does_not_fit_behind_a_message_is_a_good_end_though_the_numbers_say_otherwise():
     fetch = started(max_bytes=1000)
     fetch.delivered(data(fetch, 1), 0.0)
-    fetch.delivered([status(fetch, 409, "Message Size Exceeds MaxBytes", pending(1_000_000, 1000))], 0.0)
+    fetch.delivered(
+        [status(fetch, 409, "Message Size Exceeds MaxBytes", pending(1_000_000, 1000))], 0.0
+    )
 
     assert (fetch.reason, fetch.cause) == (EndReason.BYTES_SPENT, None)
 
@@ -1091,7 +1136,9 @@ def test_one_message_is_asked_for_where_it_is_said_and_made_as_the_user_wishes()
 
 @pytest.mark.parametrize("at", [1.458556908883111, 0.123456789, 7.9999999999, 7.999999999999])
 def test_a_late_link_is_asked_for_a_heartbeat_that_the_rest_of_the_time_allows(at):
-    """Found by the simulator: the half of an odd number of nanoseconds is no whole one, and link up raised."""
+    """Found by the simulator: the half of an odd number of nanoseconds is no whole one, and link up
+    raised.
+    """
     fetch = started(up=False, max_messages=3, expires=8.0, idle_heartbeat=4.0)
     fetch.port.up = True
     fetch.link_up(at)
@@ -1186,7 +1233,9 @@ def test_who_leaves_a_consumer_without_acks_with_nothing_at_hand_loses_nothing()
 
 def test_a_fetch_whose_pin_is_not_taken_asks_again_without_it():
     fetch = started(max_messages=3, expires=5.0, group="jobs", pin="abc")
-    fetch.delivered([status(fetch, 400, "Bad Request - Not a Pinned Client Priority consumer")], 1.0)
+    fetch.delivered(
+        [status(fetch, 400, "Bad Request - Not a Pinned Client Priority consumer")], 1.0
+    )
 
     assert [each.get("id") for each in pulls(fetch)] == ["abc", None]
     assert pulls(fetch)[1]["expires"] == 4_000_000_000

@@ -50,8 +50,13 @@ def test_b029_a_status_without_numbers_settles_what_is_known():
     partial = ledger_of(5)
     partial.credit(2)
 
-    assert refused.settle(refused.open["p1"], EndReason.REFUSED, Remainder.WHOLE, None).messages == 10
-    assert partial.settle(partial.open["p1"], EndReason.NO_MESSAGES, Remainder.OWED, None).messages == 3
+    assert (
+        refused.settle(refused.open["p1"], EndReason.REFUSED, Remainder.WHOLE, None).messages == 10
+    )
+    assert (
+        partial.settle(partial.open["p1"], EndReason.NO_MESSAGES, Remainder.OWED, None).messages
+        == 3
+    )
 
 
 def test_what_was_credited_to_the_wrong_pull_goes_to_the_others():
@@ -101,7 +106,9 @@ def test_credit_that_nobody_had_can_not_be_taken_back():
 
 
 def test_a_pull_that_is_full_all_the_same_is_not_opened_again_and_leaves_over_more():
-    """Found by ``jsproto simulate --seeds 1012 --hours 8.8 --works consume``: it was overdue at once, and all pulls were made anew."""
+    """Found by ``jsproto simulate --seeds 1012 --hours 8.8 --works consume``: it was overdue at
+    once, and all pulls were made anew.
+    """
     ledger = ledger_of(1000, 1000, max_bytes=300)
     assert ledger.credit(3, 400) == (997, 0)  # p1 has got all its bytes, p2 100
     settled = ledger.settle(ledger.open["p2"], EndReason.EXPIRED, Remainder.OWED, (998, 200))
@@ -154,7 +161,8 @@ def test_a_correction_that_fills_another_pull_settles_what_that_leaves_over():
     assert pull is not None
     settled = ledger.settle(pull, EndReason.EXPIRED, Remainder.WHOLE, None)
 
-    # p1: two messages that never came (its bytes were settled with it but for 400); p2 is full and leaves 600 bytes.
+    # p1: two messages that never came (its bytes were settled with it but for 400); p2 is full and
+    # leaves 600 bytes.
     assert (settled.messages, settled.size) == (2, 400 + 600)
     assert owed(ledger) == {}
 
@@ -241,7 +249,9 @@ def test_the_sum_is_that_of_a_server_which_serves_its_pulls_in_turns(data):
 
 @given(st.data())
 def test_what_was_asked_and_neither_came_nor_was_settled_is_what_the_pulls_owe(data):
-    """In messages and in bytes, whatever pulls are bounded by, and in whatever turn they are served."""
+    """In messages and in bytes, whatever pulls are bounded by, and in whatever turn they are
+    served.
+    """
     ledger = PendingPulls()
     server: dict[str, tuple[int, int]] = {}
     asked = asked_bytes = 0
@@ -262,7 +272,9 @@ def test_what_was_asked_and_neither_came_nor_was_settled_is_what_the_pulls_owe(d
                 del server[token]
             left = ledger.credit(1, size)
             asked, asked_bytes = asked - 1 - left[0], asked_bytes - size - left[1]
-        elif verb == "end" and (known := [each for each in server if ledger.find(each) is not None]):
+        elif verb == "end" and (
+            known := [each for each in server if ledger.find(each) is not None]
+        ):
             token = data.draw(st.sampled_from(known))
             pull = ledger.find(token)
             gone = ledger.settle(pull, EndReason.EXPIRED, Remainder.OWED, server.pop(token))

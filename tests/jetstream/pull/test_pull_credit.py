@@ -143,7 +143,10 @@ KINDS = st.sampled_from([(5, None), (None, 50), (5, 50)])
 
 @given(
     KINDS,
-    st.lists(st.sampled_from(["ask", "received", "unsolicited", "taken", "settled", "reset"]), max_size=20),
+    st.lists(
+        st.sampled_from(["ask", "received", "unsolicited", "taken", "settled", "reset"]),
+        max_size=20,
+    ),
 )
 def test_both_credits_see_the_same_facts_and_can_be_put_back(kind, verbs):
     def made() -> PullCredit:

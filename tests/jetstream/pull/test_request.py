@@ -120,7 +120,10 @@ def test_b059_a_heartbeat_above_half_of_the_expiry_is_refused_before_sending(exp
 
 
 def test_a_heartbeat_of_exactly_half_is_taken():
-    assert json.loads(PullTemplate(expires=1.0, idle_heartbeat=0.5).body(1))["idle_heartbeat"] == 500_000_000
+    assert (
+        json.loads(PullTemplate(expires=1.0, idle_heartbeat=0.5).body(1))["idle_heartbeat"]
+        == 500_000_000
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,7 +173,9 @@ def test_b037_a_message_is_charged_with_subject_reply_headers_and_payload():
 
 @given(st.text(max_size=20).filter(lambda text: text.isprintable()), st.binary(max_size=20))
 def test_names_are_charged_in_bytes_of_utf_8(subject, payload):
-    assert message_size(("2", subject, ACK, None, payload)) == len(subject.encode()) + 39 + len(payload)
+    assert message_size(("2", subject, ACK, None, payload)) == len(subject.encode()) + 39 + len(
+        payload
+    )
 
 
 def test_a_subject_that_is_no_utf_8_is_charged_as_it_came():

@@ -1,4 +1,6 @@
-"""The base of what is pushed to, as whoever derives from it sees it: what is told, when, and what a clean slate is."""
+"""The base of what is pushed to, as whoever derives from it sees it: what is told, when, and what a
+clean slate is.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ SECOND = Duration.from_ns(1_000_000_000)
 class Feed(PushFeed[JsMessage]):
     """Notes what it is told, and when."""
 
-    def __init__(self, options: PushOptions | None = None, message: object = None, **config: object) -> None:
+    def __init__(
+        self, options: PushOptions | None = None, message: object = None, **config: object
+    ) -> None:
         super().__init__(options or PushOptions(), message)
         self.told_of: list[tuple[object, float]] = []
         self.port = Port()
@@ -45,7 +49,13 @@ class Feed(PushFeed[JsMessage]):
 
     def data(self, *numbers: int, sid: str = ""):
         return [
-            (sid or self.port.sid, "s.a", f"$JS.ACK.S.C.1.{n + 100}.{n}.1795811553265218855.0", None, b"x")
+            (
+                sid or self.port.sid,
+                "s.a",
+                f"$JS.ACK.S.C.1.{n + 100}.{n}.1795811553265218855.0",
+                None,
+                b"x",
+            )
             for n in numbers
         ]
 
@@ -58,7 +68,9 @@ class Feed(PushFeed[JsMessage]):
     @property
     def acked(self) -> list[str]:
         """Consumer sequences of what was published to, which is nothing but acknowledgements here."""
-        return [each.subject.split(".")[6] for each in self.port.commands if isinstance(each, Publish)]
+        return [
+            each.subject.split(".")[6] for each in self.port.commands if isinstance(each, Publish)
+        ]
 
 
 # ------------------------------------------------------------------ who derives is told when it was
@@ -111,7 +123,9 @@ def test_every_frame_of_another_sid_is_counted():
 
 def test_what_is_neither_message_nor_status_is_told_by_its_subject():
     feed = Feed()
-    feed.delivered([(feed.port.sid, DELIVER, "", None, b"word"), feed.status("100 FlowControl Request")], 1.0)
+    feed.delivered(
+        [(feed.port.sid, DELIVER, "", None, b"word"), feed.status("100 FlowControl Request")], 1.0
+    )
 
     assert feed.strays == 2
     assert feed.port.notices == [(PushNotice.STRAY, DELIVER)] * 2
@@ -137,7 +151,9 @@ def test_a_heartbeat_says_how_far_the_server_is():
     assert feed.position == PushProgress(0, 2**64 - 1)
 
 
-@pytest.mark.parametrize("how", [{"options": PushOptions(watch_gaps=False)}, {"deliver_group": "q"}])
+@pytest.mark.parametrize(
+    "how", [{"options": PushOptions(watch_gaps=False)}, {"deliver_group": "q"}]
+)
 def test_who_does_not_watch_is_not_told_of_what_a_heartbeat_names(how):
     feed = Feed(**how)
     feed.delivered([feed.heartbeat("7")], 1.0)
@@ -198,7 +214,8 @@ def test_messages_that_are_restored_are_made_through_the_same_feed():
     feed.take(1.0)
     made = []
     again = Feed(
-        PushOptions(auto_ack=True), lambda frame, by: made.append((frame, by)) or JsMessage(frame, by)
+        PushOptions(auto_ack=True),
+        lambda frame, by: made.append((frame, by)) or JsMessage(frame, by),
     )
     again.restore(feed.snapshot())
 

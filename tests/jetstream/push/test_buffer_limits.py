@@ -70,7 +70,10 @@ def test_where_nothing_may_give_way_what_fits_is_kept_and_the_rest_is_told():
 
 @given(
     st.sampled_from([Overflow.DROP_NEWEST, Overflow.DROP_OLDEST]),
-    st.lists(st.tuples(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(0, 6)), max_size=20),
+    st.lists(
+        st.tuples(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(0, 6)),
+        max_size=20,
+    ),
 )
 def test_never_more_than_the_bounds_and_nothing_unaccounted(policy, steps):
     bounds, backlog = BufferLimits(7, 30, policy), FrameQueue()

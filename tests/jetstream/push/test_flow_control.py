@@ -100,7 +100,9 @@ def test_clearing_gives_the_messages_back_and_forgets_the_markers():
     assert (flow.behind, len(flow.marks), flow.clear()) == (0, 0, [])
 
 
-@given(st.lists(st.tuples(st.sampled_from([A, B, "x"]), st.integers(0, 3), st.booleans()), max_size=8))
+@given(
+    st.lists(st.tuples(st.sampled_from([A, B, "x"]), st.integers(0, 3), st.booleans()), max_size=8)
+)
 def test_the_count_behind_is_the_number_of_frames_and_a_copy_does_the_same(steps):
     flow = FlowControl()
     for number, (subject, count, sure) in enumerate(steps):

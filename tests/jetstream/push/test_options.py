@@ -27,7 +27,9 @@ def test_a_buffer_holds_65536_messages_or_64_mebibytes_and_then_drops_what_comes
     assert options.policy is Overflow.DROP_NEWEST
 
 
-@pytest.mark.parametrize(("policy", "left"), [(Overflow.DROP_OLDEST, [1, 2]), (Overflow.DROP_NEWEST, [0, 1])])
+@pytest.mark.parametrize(
+    ("policy", "left"), [(Overflow.DROP_OLDEST, [1, 2]), (Overflow.DROP_NEWEST, [0, 1])]
+)
 def test_the_buffer_has_the_bound_in_messages_and_the_policy_that_were_said(policy, left):
     backlog = FrameQueue()
     came = frames(3)
@@ -61,7 +63,9 @@ def test_the_factor_of_the_alarm_can_be_said():
     assert liveness.period == 4.0
 
 
-@pytest.mark.parametrize("given", [{"heartbeat_factor": 0.5}, {"max_messages": 0}, {"max_bytes": -1}])
+@pytest.mark.parametrize(
+    "given", [{"heartbeat_factor": 0.5}, {"max_messages": 0}, {"max_bytes": -1}]
+)
 def test_options_that_cannot_work_are_refused(given):
     with pytest.raises(InvalidConfig):
         PushOptions(**given)

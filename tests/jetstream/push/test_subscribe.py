@@ -10,7 +10,13 @@ import pytest
 from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import CurrentTime
-from jsproto.errors import InvalidConfig, InvalidResponse, InvalidSubject, NoResponders, RequestTimeout
+from jsproto.errors import (
+    InvalidConfig,
+    InvalidResponse,
+    InvalidSubject,
+    NoResponders,
+    RequestTimeout,
+)
 from jsproto.jetstream.api import errors
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.subjects import ApiSubjects
@@ -27,7 +33,11 @@ from jsproto.jetstream.push.subscribe import (
 
 API = ApiSubjects()
 SECOND = timedelta(seconds=1)
-NAMES, INFO, CREATE = "$JS.API.STREAM.NAMES", "$JS.API.CONSUMER.INFO.S.C", "$JS.API.CONSUMER.CREATE.S"
+NAMES, INFO, CREATE = (
+    "$JS.API.STREAM.NAMES",
+    "$JS.API.CONSUMER.INFO.S.C",
+    "$JS.API.CONSUMER.CREATE.S",
+)
 NO_CONSUMER = {"error": {"code": 404, "err_code": 10014, "description": "consumer not found"}}
 EXISTS = {"error": {"code": 400, "err_code": 10148, "description": "consumer already exists"}}
 
@@ -79,7 +89,10 @@ def test_the_queue_is_the_durable_name_if_nothing_else_is_named():
     assert Subscribe(subject="s.a", queue="workers").durable == "workers"
     assert Subscribe(subject="s.a", queue="workers", consumer="C").durable == ""
     assert Subscribe(subject="s.a", queue="w", settings=ConsumerConfig(name="N")).durable == ""
-    assert Subscribe(subject="s.a", queue="w", settings=ConsumerConfig(durable_name="D")).durable == "D"
+    assert (
+        Subscribe(subject="s.a", queue="w", settings=ConsumerConfig(durable_name="D")).durable
+        == "D"
+    )
 
 
 def test_what_is_looked_for_is_the_consumer_the_durable_or_the_name():
@@ -159,7 +172,13 @@ def test_settings_that_were_given_are_never_changed():
 def test_what_was_not_said_is_empty():
     asked = Subscribe(stream="S")
 
-    assert (asked.subject, asked.consumer, asked.queue, asked.pull, asked.owner) == ("", "", "", False, None)
+    assert (asked.subject, asked.consumer, asked.queue, asked.pull, asked.owner) == (
+        "",
+        "",
+        "",
+        False,
+        None,
+    )
     assert Subscribe(subject="s.a").stream == ""
 
 
@@ -209,12 +228,17 @@ def test_the_stream_is_found_by_the_subject():
 
 
 def test_a_stream_that_is_named_is_not_looked_for():
-    assert play(locate(API, Subscribe(stream="S", subject="s.a"))) == ([], ConsumerLookup("S", None))
+    assert play(locate(API, Subscribe(stream="S", subject="s.a"))) == (
+        [],
+        ConsumerLookup("S", None),
+    )
 
 
 @pytest.mark.parametrize("streams", [None, [], ["S", "T"]])
 def test_anything_but_one_stream_is_an_error(streams):
-    _, error = play(locate(API, Subscribe(subject="s.a")), {"streams": streams, "total": len(streams or [])})
+    _, error = play(
+        locate(API, Subscribe(subject="s.a")), {"streams": streams, "total": len(streams or [])}
+    )
 
     assert isinstance(error, refused.NoMatchingStream)
     assert error.streams == tuple(streams or ())
@@ -246,7 +270,9 @@ def waits(steps, *answers) -> list[float]:
     for answer in answers:
         waited.append(step.timeout)
         try:
-            step = timed(steps, steps.send(Message(("1", "_INBOX", "", None, json.dumps(answer).encode()))))
+            step = timed(
+                steps, steps.send(Message(("1", "_INBOX", "", None, json.dumps(answer).encode())))
+            )
         except StopIteration:
             return waited
     pytest.fail(f"asked once more than there are answers: {step}")
@@ -351,7 +377,9 @@ def test_push_on_pull_and_pull_on_push_are_refused():
 
 
 def test_settings_that_differ_are_named_field_by_field():
-    settings = ConsumerConfig(max_deliver=3, ack_wait=SECOND, description="d", replay_policy="instant")
+    settings = ConsumerConfig(
+        max_deliver=3, ack_wait=SECOND, description="d", replay_policy="instant"
+    )
     there = pushed(max_deliver=5, ack_wait=30_000_000_000, replay_policy="instant")
     _, error = play(locate(API, Subscribe(stream="S", consumer="C", settings=settings)), there)
 
@@ -365,22 +393,36 @@ def test_settings_that_differ_are_named_field_by_field():
 
 
 def test_what_was_not_asked_for_never_differs():
-    assert checked(pushed(max_deliver=5, metadata={"_nats.level": "1"}, num_replicas=3)) is ConsumerLookup
+    assert (
+        checked(pushed(max_deliver=5, metadata={"_nats.level": "1"}, num_replicas=3))
+        is ConsumerLookup
+    )
 
 
 def test_labels_that_the_server_adds_do_not_differ():
     settings = ConsumerConfig(metadata={"a": "1"})
 
-    assert checked(pushed(metadata={"a": "1", "_nats.ver": "2.15.1"}), settings=settings) is ConsumerLookup
+    assert (
+        checked(pushed(metadata={"a": "1", "_nats.ver": "2.15.1"}), settings=settings)
+        is ConsumerLookup
+    )
     assert checked(pushed(metadata={"a": "2"}), settings=settings) is refused.ConfigMismatch
 
 
 def test_labels_of_a_server_that_are_asked_for_are_no_settings():
-    """A configuration that was read from one server holds its labels, and another server answers with its own."""
+    """A configuration that was read from one server holds its labels, and another server answers
+    with its own.
+    """
     settings = ConsumerConfig(metadata={"a": "1", "_nats.ver": "2.14.0"})
 
-    assert checked(pushed(metadata={"a": "1", "_nats.ver": "2.15.1"}), settings=settings) is ConsumerLookup
-    assert checked(pushed(), settings=ConsumerConfig(metadata={"_nats.ver": "2.14.0"})) is ConsumerLookup
+    assert (
+        checked(pushed(metadata={"a": "1", "_nats.ver": "2.15.1"}), settings=settings)
+        is ConsumerLookup
+    )
+    assert (
+        checked(pushed(), settings=ConsumerConfig(metadata={"_nats.ver": "2.14.0"}))
+        is ConsumerLookup
+    )
     assert checked(pushed(), settings=settings) is refused.ConfigMismatch
 
 
@@ -399,7 +441,10 @@ def test_a_name_does_not_differ_where_the_server_says_none_and_what_is_behind_it
     named, longer = ConsumerConfig(name="C"), ConsumerConfig(name="C", max_deliver=3)
     _, error = play(locate(API, Subscribe(stream="S", settings=longer)), pushed(max_deliver=5))
 
-    assert type(play(locate(API, Subscribe(stream="S", settings=named)), pushed())[1]) is ConsumerLookup
+    assert (
+        type(play(locate(API, Subscribe(stream="S", settings=named)), pushed())[1])
+        is ConsumerLookup
+    )
     assert error.differences == (("max_deliver", 3, 5),)
 
 
@@ -410,12 +455,16 @@ def test_labels_that_were_asked_for_and_are_not_there_differ():
 
 
 def test_empty_and_unset_are_the_same():
-    assert checked(pushed(), settings=ConsumerConfig(max_deliver=0, headers_only=False)) is ConsumerLookup
+    assert (
+        checked(pushed(), settings=ConsumerConfig(max_deliver=0, headers_only=False))
+        is ConsumerLookup
+    )
 
 
 # ------------------------------------------------------------------ what is said
 
-#: Class of the refusal, what was asked, what was found (names of streams, or the consumer C), and all that is said.
+#: Class of the refusal, what was asked, what was found (names of streams, or the consumer C), and
+#: all that is said.
 SAID = (
     (refused.QueueWithHeartbeat, {"subject": "s.a", "queue": "q", "settings": ConsumerConfig(idle_heartbeat=SECOND)}, None,
      "expected no idle_heartbeat beside a queue, seen idle_heartbeat datetime.timedelta(seconds=1) with queue 'q'"),
@@ -458,7 +507,9 @@ SAID = (
 
 
 def refusing(asked: dict[str, object] | None, there: object) -> Exception:
-    """What a subscription is refused with; ``None`` asked is a race that was lost for the durable C."""
+    """What a subscription is refused with; ``None`` asked is a race that was lost for the durable
+    C.
+    """
     if asked is None:
         durable = Subscribe(stream="S", settings=ConsumerConfig(durable_name="C"))
         return play(ensure(API, durable, "S", "m"), EXISTS, there)[1]
@@ -521,7 +572,8 @@ def test_a_lost_race_is_an_error_without_a_queue():
     asked = Subscribe(stream="S", settings=ConsumerConfig(durable_name="C"))
 
     assert isinstance(
-        play(ensure(API, asked, "S", "m"), EXISTS, pushed(bound=True))[1], refused.DuplicateSubscription
+        play(ensure(API, asked, "S", "m"), EXISTS, pushed(bound=True))[1],
+        refused.DuplicateSubscription,
     )
     assert isinstance(play(ensure(API, asked, "S", "m"), EXISTS, pushed())[1], refused.RaceLost)
 
@@ -535,7 +587,9 @@ def test_a_lost_race_is_held_to_all_checks():
 
 
 def test_a_consumer_without_a_name_cannot_have_lost_a_race():
-    assert isinstance(play(ensure(API, Subscribe(stream="S"), "S", "m"), EXISTS)[1], errors.ConsumerExists)
+    assert isinstance(
+        play(ensure(API, Subscribe(stream="S"), "S", "m"), EXISTS)[1], errors.ConsumerExists
+    )
 
 
 # ------------------------------------------------------------------ the pull form
@@ -571,7 +625,11 @@ def test_a_pull_subscription_makes_a_consumer_without_a_deliver_subject():
 
     assert questions[1] == (
         f"{CREATE}.C",
-        {"stream_name": "S", "config": {"durable_name": "C", "ack_policy": "explicit"}, "action": "create"},
+        {
+            "stream_name": "S",
+            "config": {"durable_name": "C", "ack_policy": "explicit"},
+            "action": "create",
+        },
     )
     assert result == BoundPullConsumer("S", "C", found(info()), created=True)
 
@@ -585,19 +643,26 @@ def test_a_pull_subscription_fails_where_the_lookup_of_a_durable_fails():
 def test_a_stream_that_cannot_be_called_so_is_no_stream():
     asked = Subscribe(subject="s.a", pull=True)
 
-    assert isinstance(play(bind_pull(API, asked), {"streams": [""], "total": 1})[1], InvalidResponse)
+    assert isinstance(
+        play(bind_pull(API, asked), {"streams": [""], "total": 1})[1], InvalidResponse
+    )
 
 
 def test_after_a_lost_race_a_pull_subscription_checks_only_that_it_pulls():
     asked = Subscribe(
-        stream="S", subject="s.a", pull=True, settings=ConsumerConfig(durable_name="C", max_deliver=3)
+        stream="S",
+        subject="s.a",
+        pull=True,
+        settings=ConsumerConfig(durable_name="C", max_deliver=3),
     )
     other = info(filter_subject="s.b", max_deliver=9)
 
     assert play(bind_pull(API, asked), NO_CONSUMER, EXISTS, other)[1] == BoundPullConsumer(
         "S", "C", found(other), created=False
     )
-    assert isinstance(play(bind_pull(API, asked), NO_CONSUMER, EXISTS, pushed())[1], refused.PullOnPush)
+    assert isinstance(
+        play(bind_pull(API, asked), NO_CONSUMER, EXISTS, pushed())[1], refused.PullOnPush
+    )
     assert isinstance(play(bind_pull(API, asked), other)[1], refused.FilterMismatch)
 
 

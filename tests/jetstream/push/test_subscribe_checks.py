@@ -1,4 +1,6 @@
-"""The checks of the subscribe workflow (ADR-15): as a table, and each of them provoked on real servers."""
+"""The checks of the subscribe workflow (ADR-15): as a table, and each of them provoked on real
+servers.
+"""
 
 from __future__ import annotations
 
@@ -56,12 +58,18 @@ def test_each_check_has_a_code_a_class_and_a_live_test_of_its_own():
         if isinstance(node, ast.FunctionDef)
     }
 
-    assert len({check.code for check in CHECKS}) == len({check.error for check in CHECKS}) == len(CHECKS)
+    assert (
+        len({check.code for check in CHECKS})
+        == len({check.error for check in CHECKS})
+        == len(CHECKS)
+    )
     assert [check.test for check in CHECKS if check.test not in tests] == []
 
 
 def test_every_class_of_refusal_is_raised_by_a_check():
-    assert set(SubscribeRefused.__subclasses__()) == {check.error for check in CHECKS} - {ConsumerNotFound}
+    assert set(SubscribeRefused.__subclasses__()) == {check.error for check in CHECKS} - {
+        ConsumerNotFound
+    }
 
 
 def test_every_fact_decides_something():
@@ -70,7 +78,9 @@ def test_every_fact_decides_something():
 
 def test_a_message_names_what_was_expected_and_seen_and_never_formats_what_it_names():
     found = refusal(
-        CheckPhase.FOUND, [Condition.PULL, Condition.FOUND_PUSH], {"deliver": "'{x}'", "consumer": "'C'"}
+        CheckPhase.FOUND,
+        [Condition.PULL, Condition.FOUND_PUSH],
+        {"deliver": "'{x}'", "consumer": "'C'"},
     )
 
     assert found.check.error is refused.PullOnPush
@@ -83,13 +93,21 @@ def test_a_message_names_what_was_expected_and_seen_and_never_formats_what_it_na
 def test_a_consumer_that_is_named_and_not_there_is_missed_by_name():
     found = refusal(CheckPhase.LOOKUP, {Condition.NAMED, Condition.NOT_FOUND}, {"consumer": "'C'"})
 
-    assert (found.check.error, found.message) == (ConsumerNotFound, "expected a consumer 'C', seen none")
-    assert refusal(CheckPhase.LOOKUP, {Condition.NAMED, Condition.NOT_FOUND, Condition.PULL}, {}) is None
+    assert (found.check.error, found.message) == (
+        ConsumerNotFound,
+        "expected a consumer 'C', seen none",
+    )
+    assert (
+        refusal(CheckPhase.LOOKUP, {Condition.NAMED, Condition.NOT_FOUND, Condition.PULL}, {})
+        is None
+    )
 
 
 def test_a_check_holds_or_does_not():
     by_code = {check.code: check for check in CHECKS}
-    raced = frozenset({Condition.PULL, Condition.RACED, Condition.FOUND_PUSH, Condition.CONFIG_DIFFERS})
+    raced = frozenset(
+        {Condition.PULL, Condition.RACED, Condition.FOUND_PUSH, Condition.CONFIG_DIFFERS}
+    )
 
     assert by_code["PULL_ON_PUSH"].holds(raced) is True
     assert by_code["CONFIG_MISMATCH"].holds(raced) is False
@@ -137,7 +155,9 @@ def nc(server) -> Iterator[Client]:
 
 def consumer(nc: Client, name: str = "C", **config: object) -> None:
     """A consumer that is there."""
-    nc.jetstream().stream("S").create_consumer(durable_name=name, **{"ack_policy": "explicit", **config})
+    nc.jetstream().stream("S").create_consumer(
+        durable_name=name, **{"ack_policy": "explicit", **config}
+    )
 
 
 def pushed(nc: Client, **config: object) -> None:
@@ -148,7 +168,9 @@ def names(nc: Client) -> list[str]:
     return list(nc.jetstream().stream("S").consumer_names())
 
 
-def subscription(options: PushOptions | None = None, **asked: object) -> PushSubscription[JsMessage]:
+def subscription(
+    options: PushOptions | None = None, **asked: object
+) -> PushSubscription[JsMessage]:
     return PushSubscription(API, Subscribe(**asked), options)
 
 
@@ -168,7 +190,9 @@ def attached(nc: Client, sub: PushSubscription[JsMessage]) -> PushSubscription[J
 
 
 def bound_is(nc: Client, *, bound: bool, name: str = "C") -> None:
-    """Wait until the server has noticed that somebody listens, or that nobody does: it is not at once."""
+    """Wait until the server has noticed that somebody listens, or that nobody does: it is not at
+    once.
+    """
     for _ in range(2000):
         if nc.jetstream().stream("S").consumer(name).info().push_bound is bound:
             return
@@ -229,7 +253,9 @@ def test_live_pull_ack_policy(nc):
 
 @pytest.mark.live
 def test_live_pull_with_deliver_subject(nc):
-    pulls(nc, refused.PullWithDeliverSubject, stream="S", settings=ConsumerConfig(deliver_subject="d"))
+    pulls(
+        nc, refused.PullWithDeliverSubject, stream="S", settings=ConsumerConfig(deliver_subject="d")
+    )
 
     assert names(nc) == []
 
@@ -262,7 +288,9 @@ def test_live_consumer_not_found(nc):
 
     assert (error.stream, error.consumer) == ("S", "C")
     assert (
-        nc.run(Procedure(lambda: bind_pull(API, Subscribe(stream="S", consumer="C", pull=True)))).consumer
+        nc.run(
+            Procedure(lambda: bind_pull(API, Subscribe(stream="S", consumer="C", pull=True)))
+        ).consumer
         == "C"
     )
 
@@ -278,7 +306,9 @@ def test_live_pull_on_push(nc):
 def test_live_push_on_pull(nc):
     consumer(nc)
 
-    assert "needs a pull subscription" in str(refuses(nc, refused.PushOnPull, stream="S", consumer="C"))
+    assert "needs a pull subscription" in str(
+        refuses(nc, refused.PushOnPull, stream="S", consumer="C")
+    )
 
 
 @pytest.mark.live
@@ -339,7 +369,8 @@ def test_live_consumer_has_heartbeat(nc):
     refuses(nc, refused.ConsumerHasHeartbeat, stream="S", consumer="C", queue="g")
 
 
-#: Settings as they can be asked for, and other values of the same: each must be told apart, and found equal to itself.
+#: Settings as they can be asked for, and other values of the same: each must be told apart, and
+#: found equal to itself.
 SETTINGS: dict[str, tuple[object, object]] = {
     "description": ("one", "other"),
     "deliver_policy": ("new", "all"),
@@ -368,7 +399,11 @@ def test_live_config_mismatch(nc):
     for name, (_, other) in SETTINGS.items():
         if other is not None:
             error = refuses(
-                nc, refused.ConfigMismatch, stream="S", consumer="C", settings=ConsumerConfig(**{name: other})
+                nc,
+                refused.ConfigMismatch,
+                stream="S",
+                consumer="C",
+                settings=ConsumerConfig(**{name: other}),
             )
             assert [differs[0] for differs in error.differences] == [name]
 
@@ -407,7 +442,9 @@ def _rest(steps, reply):
 @pytest.mark.live
 def test_live_a_queue_that_loses_the_race_goes_on_as_a_member(nc, server):
     with connect(server.url) as other:
-        winner, loser = (subscription(PushOptions(auto_ack=True), subject="s.a", queue="C") for _ in range(2))
+        winner, loser = (
+            subscription(PushOptions(auto_ack=True), subject="s.a", queue="C") for _ in range(2)
+        )
         first = other.stream(winner)
 
         def other_binds():

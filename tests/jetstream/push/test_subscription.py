@@ -1,4 +1,6 @@
-"""A push subscription alone: a bare port, answers and frames in, commands, notices and messages out."""
+"""A push subscription alone: a bare port, answers and frames in, commands, notices and messages
+out.
+"""
 
 from __future__ import annotations
 
@@ -50,23 +52,34 @@ MUX = "_INBOX.R.1."
 
 
 def info(name: str = "C", *, bound: bool = False, **config: object) -> dict[str, object]:
-    settings = {"ack_policy": "explicit", "deliver_policy": "all", "deliver_subject": "d.x", **config}
+    settings = {
+        "ack_policy": "explicit",
+        "deliver_policy": "all",
+        "deliver_subject": "d.x",
+        **config,
+    }
     return {"stream_name": "S", "name": name, "config": settings, "push_bound": bound}
 
 
 def new(
     *, up: bool = True, options: PushOptions | None = None, **asked: object
 ) -> PushSubscription[JsMessage]:
-    sub: PushSubscription[JsMessage] = PushSubscription(API, Subscribe(stream="S", **asked), options)
+    sub: PushSubscription[JsMessage] = PushSubscription(
+        API, Subscribe(stream="S", **asked), options
+    )
     sub.port = Port(up=up)
     return sub
 
 
 def answer(sub: PushSubscription[JsMessage], body: dict[str, object], now: float = 0.0) -> None:
     """Answer the newest question."""
-    call = next(c for c in reversed(sub.port.commands) if isinstance(c, Publish) and c.reply.startswith(MUX))
+    call = next(
+        c for c in reversed(sub.port.commands) if isinstance(c, Publish) and c.reply.startswith(MUX)
+    )
     sub.replied(
-        int(call.reply.removeprefix(MUX)), ("1", call.reply, "", None, json.dumps(body).encode()), now
+        int(call.reply.removeprefix(MUX)),
+        ("1", call.reply, "", None, json.dumps(body).encode()),
+        now,
     )
 
 
@@ -107,7 +120,10 @@ def status(sub: PushSubscription[JsMessage], text: str, reply: str = "", headers
 def heartbeat(sub: PushSubscription[JsMessage], consumer: int, stream: int = 0, stalled: str = ""):
     headers = f"Nats-Last-Consumer: {consumer}\r\nNats-Last-Stream: {stream}\r\n"
     return status(
-        sub, "100 Idle Heartbeat", "", headers + (f"Nats-Consumer-Stalled: {stalled}\r\n" if stalled else "")
+        sub,
+        "100 Idle Heartbeat",
+        "",
+        headers + (f"Nats-Consumer-Stalled: {stalled}\r\n" if stalled else ""),
     )
 
 
@@ -116,7 +132,11 @@ def flow(sub: PushSubscription[JsMessage], subject: str = "$JS.FC.S.C.a"):
 
 
 def answers(sub: PushFeed[JsMessage]) -> list[str]:
-    return [c.subject for c in sub.port.commands if isinstance(c, Publish) and c.subject.startswith("$JS.FC")]
+    return [
+        c.subject
+        for c in sub.port.commands
+        if isinstance(c, Publish) and c.subject.startswith("$JS.FC")
+    ]
 
 
 def said(sub: PushFeed[JsMessage], payload: bytes) -> list[int]:
@@ -154,7 +174,9 @@ def fenced(sub: PushSubscription[JsMessage]) -> None:
 # ------------------------------------------------------------------ options
 
 
-@pytest.mark.parametrize("given", [{"heartbeat_factor": 0.5}, {"max_messages": 0}, {"max_bytes": -1}])
+@pytest.mark.parametrize(
+    "given", [{"heartbeat_factor": 0.5}, {"max_messages": 0}, {"max_bytes": -1}]
+)
 def test_options_that_cannot_work_are_refused(given):
     with pytest.raises(InvalidConfig):
         PushOptions(**given)
@@ -251,7 +273,8 @@ def test_who_waits_is_told_when_it_is_bound_and_how_it_ended():
 
 
 @pytest.mark.parametrize(
-    ("error", "reason"), [(LOST, EndReason.DISCONNECTED), (StatusError(409, "Bad"), EndReason.FATAL)]
+    ("error", "reason"),
+    [(LOST, EndReason.DISCONNECTED), (StatusError(409, "Bad"), EndReason.FATAL)],
 )
 def test_what_it_ended_with_is_the_reason(error, reason):
     sub = bound()
@@ -555,7 +578,14 @@ def test_a_hungry_reader_is_no_reason_to_wait():
 def test_taking_all_ends_at_a_request():
     sub = flowing()
     sub.delivered(
-        [*data(sub, 1, 2), flow(sub, "$JS.FC.a"), *data(sub, 3), flow(sub, "$JS.FC.b"), *data(sub, 4)], 0.0
+        [
+            *data(sub, 1, 2),
+            flow(sub, "$JS.FC.a"),
+            *data(sub, 3),
+            flow(sub, "$JS.FC.b"),
+            *data(sub, 4),
+        ],
+        0.0,
     )
 
     assert sub.readable == 4
@@ -691,7 +721,12 @@ def test_where_the_answer_acknowledges_it_waits_until_the_reader_comes_back():
     assert (sub.readable, number(sub.take(0.0))) == (1, 3)
 
     assert sub.port.commands == [
-        Publish("$JS.FC.S.C.a", b"", "", Headers([("Nats-Last-Consumer", "2"), ("Nats-Last-Stream", "102")]))
+        Publish(
+            "$JS.FC.S.C.a",
+            b"",
+            "",
+            Headers([("Nats-Last-Consumer", "2"), ("Nats-Last-Stream", "102")]),
+        )
     ]
 
 
@@ -767,7 +802,11 @@ def test_the_alarm_is_told_once_a_silence_and_its_end_too():
     sub.delivered([heartbeat(sub, 0)], 7.0)
     sub.ticked(10.0)
 
-    assert kinds(sub) == [PushNotice.HEARTBEAT_MISSED, PushNotice.RESUMED, PushNotice.HEARTBEAT_MISSED]
+    assert kinds(sub) == [
+        PushNotice.HEARTBEAT_MISSED,
+        PushNotice.RESUMED,
+        PushNotice.HEARTBEAT_MISSED,
+    ]
 
 
 def test_any_frame_is_a_sign_of_life():
@@ -888,14 +927,20 @@ def test_an_unknown_status_below_400_is_told():
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("409 Consumer is push based", StatusError), ("503", StatusError), ("477 Whatever", UnknownStatus)],
+    [
+        ("409 Consumer is push based", StatusError),
+        ("503", StatusError),
+        ("477 Whatever", UnknownStatus),
+    ],
 )
 def test_409_503_and_unknown_statuses_are_raised_behind_what_is_at_hand(text, kind):
     sub = bound()
     sub.delivered([*data(sub, 1), status(sub, text), *data(sub, 2)], 0.0)
 
     assert number(sub.take(0.0)) == 1
-    with pytest.raises(kind, match=f"the subscription on d.x to be served, the server said {text[:3]}"):
+    with pytest.raises(
+        kind, match=f"the subscription on d.x to be served, the server said {text[:3]}"
+    ):
         sub.take(0.0)
     assert said(sub, b"-NAK") == [2]
 
@@ -1108,7 +1153,11 @@ def test_a_stop_ends_at_once_where_nothing_is_ours_and_gives_back_what_is_at_han
     sub.take(0.0)
     sub.told(StopMode.STOP, 0.0)
 
-    assert sub.port.commands == [Unsub("2"), Ping(), *(Publish(f[2], b"-NAK") for f in data(sub, 2))]
+    assert sub.port.commands == [
+        Unsub("2"),
+        Ping(),
+        *(Publish(f[2], b"-NAK") for f in data(sub, 2)),
+    ]
     assert (sub.take(0.0), sub.finished, sub.returned) == (ENDED, False, 1)
     sub.delivered(data(sub, 3), 0.0)
     assert said(sub, b"-NAK") == [2, 3]
@@ -1499,7 +1548,9 @@ def test_what_goes_back_is_counted_and_told_each_time():
 
 
 def deletes(sub: PushSubscription[JsMessage]) -> list[str]:
-    return [c.subject for c in sub.port.commands if isinstance(c, Publish) and ".DELETE." in c.subject]
+    return [
+        c.subject for c in sub.port.commands if isinstance(c, Publish) and ".DELETE." in c.subject
+    ]
 
 
 def test_a_connection_that_closes_deletes_what_is_owned_and_nothing_else():
@@ -1550,7 +1601,9 @@ def test_interest_that_is_refused_to_others_is_not_ours():
     sub.refused("other", PermissionViolation("no", "other", "subscription"), 1.0)
     assert not sub.ended
     sub.refused(sub.port.subject, PermissionViolation("no", sub.port.subject, "publish"), 1.0)
-    sub.refused(sub.port.subject, PermissionViolation("no", sub.port.subject, "subscription", "group"), 1.0)
+    sub.refused(
+        sub.port.subject, PermissionViolation("no", sub.port.subject, "subscription", "group"), 1.0
+    )
 
     assert (sub.ended, kinds(sub)) == (False, [])
 
@@ -1579,7 +1632,9 @@ def test_what_nobody_can_take_is_counted_each_time():
 
 
 @pytest.mark.parametrize(("policy", "dropped", "returned"), [("none", 2, 0), ("explicit", 0, 2)])
-def test_messages_before_the_answer_go_back_once_where_they_can_be_acknowledged(policy, dropped, returned):
+def test_messages_before_the_answer_go_back_once_where_they_can_be_acknowledged(
+    policy, dropped, returned
+):
     sub = new(settings=ConsumerConfig(durable_name="C", ack_policy=policy))
     sub.opened(0.0)
     answer(sub, GONE)
@@ -1604,7 +1659,9 @@ def test_a_gap_among_what_came_before_the_answer_is_told():
 
 def test_heartbeats_before_the_answer_take_no_place():
     sub = new(
-        subject="s.a", options=PushOptions(max_messages=2), settings=ConsumerConfig(idle_heartbeat=SECOND)
+        subject="s.a",
+        options=PushOptions(max_messages=2),
+        settings=ConsumerConfig(idle_heartbeat=SECOND),
     )
     sub.opened(0.0)
     for number in (1, 2):
@@ -1621,7 +1678,9 @@ def test_with_flow_control_nothing_is_bounded_before_the_answer():
     sub.opened(0.0)
     sub.delivered(data(sub, *range(1, 11)), 0.0)
     sub.delivered([flow(sub)], 0.0)
-    answer(sub, info(deliver_subject="_INBOX.P.1.1.1", flow_control=True, idle_heartbeat=1_000_000_000))
+    answer(
+        sub, info(deliver_subject="_INBOX.P.1.1.1", flow_control=True, idle_heartbeat=1_000_000_000)
+    )
 
     assert (taken(sub), sub.dropped) == (list(range(1, 11)), 0)
     assert answers(sub) == ["$JS.FC.S.C.a"]
@@ -1660,7 +1719,9 @@ def test_raw_every_frame_counts_before_the_answer():
     assert sub.dropped == 1
 
 
-@pytest.mark.parametrize("text", ["100 FlowControl Request", "100", "100 Whatever", "100 Idle Heartbeat"])
+@pytest.mark.parametrize(
+    "text", ["100 FlowControl Request", "100", "100 Whatever", "100 Idle Heartbeat"]
+)
 def test_a_100_with_a_reply_is_answered_whatever_its_text(text):
     sub = bound(flow_control=True, idle_heartbeat=1_000_000_000)
     sub.delivered([status(sub, text, "$JS.FC.S.C.a")], 0.0)

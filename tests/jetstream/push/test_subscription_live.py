@@ -1,4 +1,6 @@
-"""Push subscriptions on a real server: flow control under every kind of reader, lost answers, deleted consumers, other links."""
+"""Push subscriptions on a real server: flow control under every kind of reader, lost answers,
+deleted consumers, other links.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ pytestmark = pytest.mark.live
 API = ApiSubjects()
 HEARTBEAT = timedelta(milliseconds=200)
 SIZE = 200
-#: Bytes that the server lets go unanswered at most (32 MiB); it begins with 2 MiB and doubles with each answer.
+#: Bytes that the server lets go unanswered at most (32 MiB); it begins with 2 MiB and doubles with
+#: each answer.
 WINDOW = 32 * 1024 * 1024
 
 
@@ -50,7 +53,9 @@ class Watched(PushSubscription[JsMessage]):
 
     __slots__ = ("lose", "lost", "said")
 
-    def __init__(self, options: PushOptions | None = None, *, lose: int = 0, **config: object) -> None:
+    def __init__(
+        self, options: PushOptions | None = None, *, lose: int = 0, **config: object
+    ) -> None:
         settings = ConsumerConfig(
             **{"ack_policy": "none", "flow_control": True, "idle_heartbeat": HEARTBEAT, **config}
         )
@@ -73,7 +78,9 @@ class Watched(PushSubscription[JsMessage]):
 
 
 def read(nc: Client, sub: Watched, count: int, *, pause: int = 0, all_at_once: bool = False) -> int:
-    """Take so many; every ``pause`` messages let more come in. Gives the most bytes that were ever at hand."""
+    """Take so many; every ``pause`` messages let more come in. Gives the most bytes that were ever
+    at hand.
+    """
     numbers: list[int] = []
     most = 0
     with nc.stream(sub) as feed:
@@ -123,7 +130,9 @@ def test_answers_that_are_lost_are_repaired_by_the_stalled_header(nc):
 def test_where_the_answer_acknowledges_a_work_queue_runs_empty(nats_server, eventually):
     with connect(nats_server.url) as nc:
         js = nc.jetstream()
-        js.create_stream(name="PUSHED_Q", subjects=["pushedq.>"], storage="memory", retention="workqueue")
+        js.create_stream(
+            name="PUSHED_Q", subjects=["pushedq.>"], storage="memory", retention="workqueue"
+        )
         settings = ConsumerConfig(
             ack_policy="flow_control",
             flow_control=True,

@@ -33,7 +33,10 @@ def test_replicas_are_left_to_the_server_which_knows_what_the_stream_demands():
 
 
 def test_several_subjects_are_several_filters():
-    assert options(subjects=("s.a", "s.b.>")).shared.to_wire()["filter_subjects"] == ["s.a", "s.b.>"]
+    assert options(subjects=("s.a", "s.b.>")).shared.to_wire()["filter_subjects"] == [
+        "s.a",
+        "s.b.>",
+    ]
     assert "filter_subjects" not in options().shared.to_wire()
 
 
@@ -83,7 +86,9 @@ def test_what_cannot_work(wrong):
         options(**wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"subjects": ["s a"]}, {"subjects": [""]}, {"name_prefix": "a.b"}])
+@pytest.mark.parametrize(
+    "wrong", [{"subjects": ["s a"]}, {"subjects": [""]}, {"name_prefix": "a.b"}]
+)
 def test_names_that_are_none(wrong):
     with pytest.raises(InvalidSubject):
         options(**wrong)

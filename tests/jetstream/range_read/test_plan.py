@@ -28,7 +28,9 @@ def facts(first=1, last=100, messages=None, **config) -> RangeFacts:
 
 
 def test_what_the_leader_said():
-    seen = facts(3, 9, retention="interest", num_replicas=3, allow_direct=True, max_msgs_per_subject=1)
+    seen = facts(
+        3, 9, retention="interest", num_replicas=3, allow_direct=True, max_msgs_per_subject=1
+    )
 
     assert seen == RangeFacts(
         stream="S",
@@ -98,7 +100,14 @@ def test_what_was_removed_is_in_no_part():
 
 @pytest.mark.parametrize(
     "wishes",
-    [{"lo": 0}, {"hi": 0}, {"partitions": 0}, {"max_messages": -1}, {"lo": True}, {"partitions": 1.5}],
+    [
+        {"lo": 0},
+        {"hi": 0},
+        {"partitions": 0},
+        {"max_messages": -1},
+        {"lo": True},
+        {"partitions": 1.5},
+    ],
 )
 def test_numbers_that_are_none(wishes):
     with pytest.raises(InvalidConfig):

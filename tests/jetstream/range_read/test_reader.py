@@ -1,4 +1,6 @@
-"""A range reader: looks at the stream, reads, has the end proven, tells what is lost, and leaves nothing behind."""
+"""A range reader: looks at the stream, reads, has the end proven, tells what is lost, and leaves
+nothing behind.
+"""
 
 from __future__ import annotations
 
@@ -201,7 +203,9 @@ def test_i62_read_again_in_other_parts_it_is_the_same(way, deleted, cuts, subjec
         read += rig.taken
 
     wanted = [
-        seq for seq in range(1, 41) if seq not in deleted and (not subjects or f"s.{seq % 3}" in subjects)
+        seq
+        for seq in range(1, 41)
+        if seq not in deleted and (not subjects or f"s.{seq % 3}" in subjects)
     ]
     first = min((seq for seq in range(1, 41) if seq not in deleted), default=41)
     if first == 1:
@@ -229,7 +233,9 @@ def test_never_more_than_can_lie_before_the_end_is_asked_for():
     while not rig.ended:
         rig.take(1)
         rig.settle()
-    asked = [body["batch"] for subject, body in rig.bodies if subject.startswith("CONSUMER.MSG.NEXT")]
+    asked = [
+        body["batch"] for subject, body in rig.bodies if subject.startswith("CONSUMER.MSG.NEXT")
+    ]
 
     assert rig.taken == list(range(1, 31))
     assert sum(asked) == 30
@@ -642,7 +648,11 @@ def test_a_heartbeat_names_a_message_that_never_came():
 
 @pytest.mark.parametrize(
     ("status", "delay"),
-    [((409, "Consumer Deleted"), 0.0), ((409, "Leadership Change"), 0.0), ((409, "Server Shutdown"), 0.0)],
+    [
+        ((409, "Consumer Deleted"), 0.0),
+        ((409, "Leadership Change"), 0.0),
+        ((409, "Server Shutdown"), 0.0),
+    ],
 )
 def test_a_consumer_that_is_gone_is_replaced_at_once(status, delay):
     rig = Rig(1, 11, max_messages=4).answer().answer()
@@ -708,7 +718,12 @@ def test_a_pull_that_ends_is_asked_again():
     token = rig.pull
     next(iter(rig.consumers.values())).pulls.clear()
     rig.now = 31.0
-    rig.status(408, "Request Timeout", "Nats-Pending-Messages: 10\r\nNats-Pending-Bytes: 0\r\n", token=token)
+    rig.status(
+        408,
+        "Request Timeout",
+        "Nats-Pending-Messages: 10\r\nNats-Pending-Bytes: 0\r\n",
+        token=token,
+    )
     rig.arrive()
 
     assert verbs(rig).count("CONSUMER.MSG.NEXT") == 2
@@ -819,7 +834,9 @@ def test_the_present_consumer_answers_twice_and_stays():
 
 def test_a_creation_that_fails_is_tried_again():
     rig = Rig(1, 11)
-    rig.instead["CONSUMER.CREATE"] = {"error": {"code": 500, "err_code": 10023, "description": "later"}}
+    rig.instead["CONSUMER.CREATE"] = {
+        "error": {"code": 500, "err_code": 10023, "description": "later"}
+    }
     rig.settle()
     assert rig.reader.state is RangeState.WAITING
     rig.run_to(3.0)
@@ -831,7 +848,11 @@ def test_a_creation_that_fails_is_tried_again():
 
 
 REFUSED = {
-    "error": {"code": 400, "err_code": 10084, "description": "consumer in pull mode requires ack policy"}
+    "error": {
+        "code": 400,
+        "err_code": 10084,
+        "description": "consumer in pull mode requires ack policy",
+    }
 }
 
 
@@ -940,9 +961,13 @@ def denied(subject, operation="publish"):
     return PermissionViolation(f"no {operation} to {subject}", subject, operation)
 
 
-@pytest.mark.parametrize("verb", ["STREAM.INFO", "CONSUMER.CREATE", "CONSUMER.MSG.NEXT", "DIRECT.GET"])
+@pytest.mark.parametrize(
+    "verb", ["STREAM.INFO", "CONSUMER.CREATE", "CONSUMER.MSG.NEXT", "DIRECT.GET"]
+)
 def test_what_is_not_permitted_ends_it(verb):
-    rig = Rig(1, 11, way=ReadMode.DIRECT if verb == "DIRECT.GET" else ReadMode.CONSUMER, opened=False)
+    rig = Rig(
+        1, 11, way=ReadMode.DIRECT if verb == "DIRECT.GET" else ReadMode.CONSUMER, opened=False
+    )
     rig.instead[verb] = None
     rig.open().settle()
     subject = "$JS.API." + next(word for word in rig.asked if word.startswith(verb))
@@ -1121,7 +1146,13 @@ def test_what_comes_behind_a_missing_message_waits_for_the_next_consumer():
     frames = list(rig.inbox)
     rig.inbox.clear()
     token = rig.pull
-    beat = (rig.port.sid, token, "", b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 5\r\n\r\n", b"")
+    beat = (
+        rig.port.sid,
+        token,
+        "",
+        b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 5\r\n\r\n",
+        b"",
+    )
     rig.feed(frames[0], frames[2], beat, frames[3], beat, frames[4])
 
     assert rig.take() == [1]
@@ -1137,7 +1168,13 @@ def test_messages_and_words_may_come_in_one_run():
     rig = Rig(1, 101, max_messages=10).answer().answer()
     frames = list(rig.inbox)
     rig.inbox.clear()
-    beat = (rig.port.sid, rig.pull, "", b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 5\r\n\r\n", b"")
+    beat = (
+        rig.port.sid,
+        rig.pull,
+        "",
+        b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 5\r\n\r\n",
+        b"",
+    )
     rig.feed(*frames[:5], beat, *frames[5:])
     rig.run_to(1.0)
 
@@ -1232,7 +1269,8 @@ def test_repeated_messages_come_once():
     tokens[6] = "4"  # the consumer's next delivery brings the same message again
     rig.inbox.clear()
     rig.feed(
-        (rig.port.sid, subject, ".".join(tokens), block, payload), (rig.port.sid, "s", "$JS.ACK", None, b"")
+        (rig.port.sid, subject, ".".join(tokens), block, payload),
+        (rig.port.sid, "s", "$JS.ACK", None, b""),
     )
 
     assert rig.take() == [1, 2, 3]
@@ -1316,7 +1354,9 @@ def test_sequences_that_do_not_rise_are_no_answer():
 
 
 def test_messages_behind_the_range_end_it():
-    rig = page(Rig(1, 11, stored=30, way=ReadMode.DIRECT, subjects=["s.1"]).answer(), 1, 13).arrive()
+    rig = page(
+        Rig(1, 11, stored=30, way=ReadMode.DIRECT, subjects=["s.1"]).answer(), 1, 13
+    ).arrive()
     assert rig.reader.state is RangeState.PROVING
     rig.settle()
 
@@ -1341,7 +1381,9 @@ def test_a_page_that_says_nothing_of_what_is_left_is_the_last_of_that_replica():
     assert rig.reader.state is RangeState.PROVING
 
 
-@pytest.mark.parametrize(("status", "kind"), [((503, ""), NoResponders), ((408, "Bad Request"), BadRequest)])
+@pytest.mark.parametrize(
+    ("status", "kind"), [((503, ""), NoResponders), ((408, "Bad Request"), BadRequest)]
+)
 def test_what_a_direct_get_is_refused_with(status, kind):
     rig = Rig(1, 11, way=ReadMode.DIRECT).answer()
     rig.inbox.clear()
@@ -1386,7 +1428,9 @@ def test_frames_of_another_page_change_nothing():
 
 
 @pytest.mark.parametrize("version", ["", "2.14.6"])
-def test_several_subjects_are_read_with_one_filter_from_a_server_that_may_pass_over_messages_n088(version):
+def test_several_subjects_are_read_with_one_filter_from_a_server_that_may_pass_over_messages_n088(
+    version,
+):
     rig = Rig(1, 10, subjects=["s.1", "s.2"], opened=False, max_messages=3)
     rig.version = version
     rig.open().settle()
@@ -1395,7 +1439,9 @@ def test_several_subjects_are_read_with_one_filter_from_a_server_that_may_pass_o
         rig.settle()
 
     assert rig.taken == [1, 2, 4, 5, 7, 8]
-    assert [body["config"].get("filter_subject") for verb, body in rig.bodies if "CREATE" in verb] == [
+    assert [
+        body["config"].get("filter_subject") for verb, body in rig.bodies if "CREATE" in verb
+    ] == [
         None,
         "s.*",
     ]
@@ -1404,7 +1450,16 @@ def test_several_subjects_are_read_with_one_filter_from_a_server_that_may_pass_o
 
 @pytest.mark.parametrize("way", [ReadMode.CONSUMER, ReadMode.DIRECT])
 def test_messages_that_nobody_wants_are_progress(way):
-    rig = Rig(1, 41, way=way, subjects=["s.1", "s.9"], stored=0, opened=False, max_messages=2, patience=10.0)
+    rig = Rig(
+        1,
+        41,
+        way=way,
+        subjects=["s.1", "s.9"],
+        stored=0,
+        opened=False,
+        max_messages=2,
+        patience=10.0,
+    )
     rig.version = ""
     for _ in range(60):
         rig.add("s.0")

@@ -1,4 +1,6 @@
-"""A run of messages as columns: each says what the messages say one by one, and only if it is asked."""
+"""A run of messages as columns: each says what the messages say one by one, and only if it is
+asked.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ LONG = "$JS.ACK.hub.ACCHASH.S.C"
 
 
 def delivered(replies):
-    return DeliveredRows("S", [("7", f"s.{at}", reply, None, b"%d" % at) for at, reply in enumerate(replies)])
+    return DeliveredRows(
+        "S", [("7", f"s.{at}", reply, None, b"%d" % at) for at, reply in enumerate(replies)]
+    )
 
 
 def replies(count, names=SHORT, tail=""):
@@ -26,7 +30,13 @@ def replies(count, names=SHORT, tail=""):
 def stored(*sequences, block=b"NATS/1.0\r\nOrder: 1\r\n\r\n"):
     said = b"Nats-Stream: S\r\nNats-Subject: s.%d\r\nNats-Sequence: %d\r\nNats-Time-Stamp: 2026-01-01T00:00:00.00000000%dZ\r\n"
     frames = [
-        ("7", "_INBOX.1", "", block[:-2] + said % (n, n, n % 10) + b"Nats-Num-Pending: 4\r\n\r\n", b"x")
+        (
+            "7",
+            "_INBOX.1",
+            "",
+            block[:-2] + said % (n, n, n % 10) + b"Nats-Num-Pending: 4\r\n\r\n",
+            b"x",
+        )
         for n in sequences
     ]
     return StoredRows("S", frames)
@@ -148,7 +158,9 @@ FORMS = st.sampled_from([("", "", "S", "C"), ("", "H", "S", "C"), ("hub", "H", "
 @given(
     st.lists(
         st.builds(
-            lambda form, numbers, tail: AckSubject(*form, *numbers, tail=tail if form[1] else "").subject(),
+            lambda form, numbers, tail: AckSubject(
+                *form, *numbers, tail=tail if form[1] else ""
+            ).subject(),
             FORMS,
             st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS),
             st.sampled_from(["", "x", "1.2"]),
@@ -179,14 +191,20 @@ def test_what_a_direct_get_says():
     assert [each % 10 for each in rows.timestamps] == [3, 5]
     assert rows.blocks == [b"NATS/1.0\r\nOrder: 1\r\n\r\n"] * 2
     assert rows.headers == [(("Order", "1"),)] * 2
-    assert (rows.replies, rows.consumer_sequences, rows.deliveries, rows.pending, rows.consumer) == (
-        None,
-    ) * 5
+    assert (
+        rows.replies,
+        rows.consumer_sequences,
+        rows.deliveries,
+        rows.pending,
+        rows.consumer,
+    ) == (None,) * 5
     assert rows.domain == ""
 
 
 def test_names_that_a_stored_message_has_too_are_its_own():
-    """A republished message carries them already (SPARK 4.9): what the answer adds counts, and only that is cut off."""
+    """A republished message carries them already (SPARK 4.9): what the answer adds counts, and only
+    that is cut off.
+    """
     own = b"NATS/1.0\r\nNats-Stream: OLD\r\nNats-Subject: old\r\nNats-Sequence: 99\r\n\r\n"
     rows = stored(3, block=own)
 

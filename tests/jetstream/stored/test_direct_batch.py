@@ -45,7 +45,11 @@ class Rig:
     @property
     def last(self) -> dict[str, object]:
         """The newest request, without the bounds of its page."""
-        return {name: value for name, value in self.asked[-1].items() if name not in {"batch", "max_bytes"}}
+        return {
+            name: value
+            for name, value in self.asked[-1].items()
+            if name not in {"batch", "max_bytes"}
+        }
 
     def answer(self, block: bytes, payload: bytes = b"", token: int = 0) -> None:
         frame = ("1", "_INBOX.R", "", block, payload)
@@ -57,9 +61,13 @@ class Rig:
             self.batch._each._token, ("1", "r", "", None, json.dumps(members).encode()), self.now
         )
 
-    def message(self, seq: int, pending: int | None = None, subject: str = "s.a", time: str = TIME) -> None:
+    def message(
+        self, seq: int, pending: int | None = None, subject: str = "s.a", time: str = TIME
+    ) -> None:
         place = f"Nats-Stream: S\r\nNats-Subject: {subject}\r\nNats-Sequence: {seq}\r\nNats-Time-Stamp: {time}\r\n"
-        more = "" if pending is None else f"Nats-Num-Pending: {pending}\r\nNats-Last-Sequence: 0\r\n"
+        more = (
+            "" if pending is None else f"Nats-Num-Pending: {pending}\r\nNats-Last-Sequence: 0\r\n"
+        )
         self.answer(f"NATS/1.0\r\n{place}{more}\r\n".encode(), b"%d" % seq)
 
     def end(self, pending: int, up_to: int | None = None) -> None:
@@ -258,7 +266,11 @@ def test_an_end_that_names_no_sequence_leaves_the_one_that_is_known() -> None:
 
 
 def test_a_bound_of_the_users_is_kept_from_the_first_page_on() -> None:
-    assert Rig(multi_last=["s"], up_to_seq=4, seq=2).last == {"multi_last": ["s"], "seq": 2, "up_to_seq": 4}
+    assert Rig(multi_last=["s"], up_to_seq=4, seq=2).last == {
+        "multi_last": ["s"],
+        "seq": 2,
+        "up_to_seq": 4,
+    }
     moment = Rig(multi_last=["s"], up_to_time=Timestamp(0), page=1)
     assert moment.last == {"multi_last": ["s"], "up_to_time": "1970-01-01T00:00:00Z"}
 
@@ -370,7 +382,9 @@ def test_bounds_hold_on_old_servers_too() -> None:
 
 
 def test_a_subject_that_has_messages_and_no_last_one_is_not_left_out() -> None:
-    """It vanished meanwhile, or a deleted message is taken for its last; it is asked anew, and then said."""
+    """It vanished meanwhile, or a deleted message is taken for its last; it is asked anew, and then
+    said.
+    """
     rig = Rig(multi_last=["s.*"])
     rig.status("408 Empty Request")
     for _ in range(3):
@@ -575,6 +589,8 @@ def test_its_state_can_be_taken_out_and_put_back_at_every_step() -> None:
         ({"next_by_subj": "a b"}, InvalidSubject),
     ],
 )
-def test_what_cannot_work_is_refused_before_anything_is_sent(options, error: type[Exception]) -> None:
+def test_what_cannot_work_is_refused_before_anything_is_sent(
+    options, error: type[Exception]
+) -> None:
     with pytest.raises(error):
         BatchOptions(**options)

@@ -21,7 +21,15 @@ from jsproto.errors import (
 from jsproto.jetstream.api.errors import AlreadyExists, InvalidRequest, StreamNotFound
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.errors import SnapshotBroken
-from jsproto.jetstream.stored.snapshot import PATIENCE, PAUSE, RESERVE, WINDOW, Origin, Restore, Snapshot
+from jsproto.jetstream.stored.snapshot import (
+    PATIENCE,
+    PAUSE,
+    RESERVE,
+    WINDOW,
+    Origin,
+    Restore,
+    Snapshot,
+)
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish, Sub
 
@@ -41,7 +49,11 @@ def replied(
     conversation, token: int, members: object = None, block: bytes | None = None, now: float = 0.0
 ) -> None:
     payload = (
-        b"" if members is None else members if isinstance(members, bytes) else json.dumps(members).encode()
+        b""
+        if members is None
+        else members
+        if isinstance(members, bytes)
+        else json.dumps(members).encode()
     )
     conversation.replied(token, ("1", "r", "", block, payload), now)
 
@@ -58,7 +70,9 @@ def chunk(
 
 def acked(conversation) -> list[str]:
     return [
-        each.subject for each in conversation.port.commands if isinstance(each, Publish) and not each.payload
+        each.subject
+        for each in conversation.port.commands
+        if isinstance(each, Publish) and not each.payload
     ]
 
 
@@ -364,13 +378,21 @@ def test_each_way_to_fail_is_said_and_given_to_who_puts() -> None:
         restore(),
         restore(),
     )
-    replied(exists, exists._call, {"error": {"code": 400, "err_code": 10130, "description": "exists"}})
+    replied(
+        exists, exists._call, {"error": {"code": 400, "err_code": 10130, "description": "exists"}}
+    )
     replied(nobody, nobody._call, block=NOBODY)
     replied(nowhere, nowhere._call, {"deliver_subject": 5})
     bad.offered(b"x", 0.0)
-    replied(bad, next(iter(bad._flight)), {"error": {"code": 400, "err_code": 10003, "description": "bad"}})
+    replied(
+        bad,
+        next(iter(bad._flight)),
+        {"error": {"code": 400, "err_code": 10003, "description": "bad"}},
+    )
     unmade.told(StopMode.DRAIN, 0.0)
-    replied(unmade, unmade._finish, {"error": {"code": 400, "err_code": 10003, "description": "bad"}})
+    replied(
+        unmade, unmade._finish, {"error": {"code": 400, "err_code": 10003, "description": "bad"}}
+    )
     lost.link_down(ConnectionLost("gone"), 0.0)
     denied.refused("other", PermissionViolation("no"), 0.0)
     denied.refused("$JS.SNAPSHOT.RESTORE.S.x", PermissionViolation("no"), 0.0)
@@ -408,7 +430,9 @@ def test_a_lost_link_says_what_may_be_left() -> None:
     sink.offered(b"xy", 0.0)
     sink.link_down(ConnectionLost("gone"), 0.0)
 
-    with pytest.raises(ConnectionLost, match=r"restore, stream S: link lost after 2 bytes.*may hold a part"):
+    with pytest.raises(
+        ConnectionLost, match=r"restore, stream S: link lost after 2 bytes.*may hold a part"
+    ):
         sink.take(0.0)
 
 
@@ -517,7 +541,11 @@ def test_the_state_of_a_restore_can_be_put_back() -> None:
 def test_an_origin_can_have_another_number_of_replicas() -> None:
     other = ORIGIN.replicated(3)
 
-    assert (other.config.num_replicas, other.config.subjects, other.state) == (3, ("s",), ORIGIN.state)
+    assert (other.config.num_replicas, other.config.subjects, other.state) == (
+        3,
+        ("s",),
+        ORIGIN.state,
+    )
     assert ORIGIN.config.num_replicas is None
 
 

@@ -28,7 +28,9 @@ async def gathered(sub, wanted, *, batch=10, patience=5.0, heartbeat=None):
     got = 0
     for _ in range(TRIES):
         with suppress(Error, asyncio.TimeoutError):
-            for msg in await sub.fetch(min(batch, wanted - got), timeout=patience, heartbeat=heartbeat):
+            for msg in await sub.fetch(
+                min(batch, wanted - got), timeout=patience, heartbeat=heartbeat
+            ):
                 await msg.ack()
                 got += 1
         if got == wanted:

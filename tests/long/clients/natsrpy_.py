@@ -29,7 +29,11 @@ async def gathered(consumer, wanted, *, batch=10, expires=5.0, heartbeat=None, *
     for _ in range(TRIES):
         with suppress(NatsrpyBaseError, TimeoutError):
             for msg in await consumer.fetch(
-                min(batch, wanted - got), expires=expires, heartbeat=heartbeat, timeout=expires + 2, **more
+                min(batch, wanted - got),
+                expires=expires,
+                heartbeat=heartbeat,
+                timeout=expires + 2,
+                **more,
             ):
                 await msg.ack()
                 got += 1
@@ -103,7 +107,9 @@ async def byte_bounded(url):
         consumer = await stream.consumers.get_pull("C")
         for _ in range(3):
             with suppress(NatsrpyBaseError, TimeoutError):
-                for msg in await consumer.fetch(max_messages=100, max_bytes=1500, expires=2, timeout=4):
+                for msg in await consumer.fetch(
+                    max_messages=100, max_bytes=1500, expires=2, timeout=4
+                ):
                     await msg.ack()
 
 
@@ -152,7 +158,17 @@ async def tokens(url):
 
 
 NAMES = (
-    *(fetch, consume, heartbeat, restart, leader, max_messages_1, byte_bounded, deleted, flow_control),
+    *(
+        fetch,
+        consume,
+        heartbeat,
+        restart,
+        leader,
+        max_messages_1,
+        byte_bounded,
+        deleted,
+        flow_control,
+    ),
     *(window, tokens),
 )
 

@@ -1,4 +1,6 @@
-"""The scenarios with an adapter of ours that is driven with ``await``: `python ours.py URL SCENARIO ADAPTER BACKEND`."""
+"""The scenarios with an adapter of ours that is driven with ``await``: `python ours.py URL SCENARIO
+ADAPTER BACKEND`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ QUICK = {"expires": 5.0, "idle_heartbeat": 1.0}
 
 def connected(url):
     return connect(
-        url, name=f"jsproto {ADAPTER}", reconnect_wait=0.2, reconnect_jitter=0.0, max_reconnects=None
+        url,
+        name=f"jsproto {ADAPTER}",
+        reconnect_wait=0.2,
+        reconnect_jitter=0.0,
+        max_reconnects=None,
     )
 
 
@@ -71,7 +77,10 @@ async def leader(url):
 
 
 async def max_messages_1(url):
-    async with connected(url) as nc, nc.jetstream().stream("S").consumer("C").consume(1, **QUICK) as messages:
+    async with (
+        connected(url) as nc,
+        nc.jetstream().stream("S").consumer("C").consume(1, **QUICK) as messages,
+    ):
         await taken(messages, 20)
 
 
@@ -99,7 +108,11 @@ async def deleted(url):
 async def flow_control(url):
     async with connected(url) as nc:
         js = nc.jetstream()
-        settings = {"flow_control": True, "idle_heartbeat": timedelta(seconds=1), "max_ack_pending": 1000}
+        settings = {
+            "flow_control": True,
+            "idle_heartbeat": timedelta(seconds=1),
+            "max_ack_pending": 1000,
+        }
         async with js.subscribe("s.>", stream="S", **settings) as messages:
             await taken(messages, 300)
             with anyio.move_on_after(2.5):
@@ -147,7 +160,17 @@ async def tokens(url):
 
 
 NAMES = (
-    *(fetch, consume, heartbeat, restart, leader, max_messages_1, byte_bounded, deleted, flow_control),
+    *(
+        fetch,
+        consume,
+        heartbeat,
+        restart,
+        leader,
+        max_messages_1,
+        byte_bounded,
+        deleted,
+        flow_control,
+    ),
     *(ordered, ordered_push, window, tokens),
 )
 

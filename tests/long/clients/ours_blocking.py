@@ -1,4 +1,6 @@
-"""The scenarios with our blocking adapter: `python ours_blocking.py URL SCENARIO`. Its thread keeps the connection alive in between."""
+"""The scenarios with our blocking adapter: `python ours_blocking.py URL SCENARIO`. Its thread keeps
+the connection alive in between.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,11 @@ def deleted(url):
 
 
 def flow_control(url):
-    settings = {"flow_control": True, "idle_heartbeat": timedelta(seconds=1), "max_ack_pending": 1000}
+    settings = {
+        "flow_control": True,
+        "idle_heartbeat": timedelta(seconds=1),
+        "max_ack_pending": 1000,
+    }
     with connected(url) as nc, nc.jetstream().subscribe("s.>", stream="S", **settings) as messages:
         taken(messages, 300)
         with suppress(RequestTimeout):
@@ -101,7 +107,10 @@ def flow_control(url):
 
 def ordered_as(url, form):
     options = QUICK if form is SourceKind.PULL else {}
-    with connected(url) as nc, nc.jetstream().ordered_consumer("S", form=form, **options) as messages:
+    with (
+        connected(url) as nc,
+        nc.jetstream().ordered_consumer("S", form=form, **options) as messages,
+    ):
         for at in range(110):
             if at == 20:
                 ask_and_wait("delete all")
@@ -138,7 +147,17 @@ def tokens(url):
 
 
 NAMES = (
-    *(fetch, consume, heartbeat, restart, leader, max_messages_1, byte_bounded, deleted, flow_control),
+    *(
+        fetch,
+        consume,
+        heartbeat,
+        restart,
+        leader,
+        max_messages_1,
+        byte_bounded,
+        deleted,
+        flow_control,
+    ),
     *(ordered, ordered_push, window, tokens),
 )
 

@@ -1,4 +1,6 @@
-"""The scenarios in which clients are judged: what each is about, what lies ready, and on what servers."""
+"""The scenarios in which clients are judged: what each is about, what lies ready, and on what
+servers.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +45,20 @@ class Scenario(NamedTuple):
 _ALL: Final = (
     Scenario("fetch", "three batches, the last larger than what is there", messages=30),
     Scenario("consume", "a continuous feed of 100 messages", messages=100),
-    Scenario("heartbeat", "the server stands still for 5 s while the client waits with heartbeats of 1 s"),
+    Scenario(
+        "heartbeat", "the server stands still for 5 s while the client waits with heartbeats of 1 s"
+    ),
     Scenario("restart", "the server ends in good order while a pull waits, and is started again"),
     Scenario("leader", "the leader of the consumer steps down while a pull waits", servers=3),
     Scenario("max_messages_1", "one message at a time", messages=20),
     Scenario("byte_bounded", "pulls that are bounded by bytes", messages=100, size=200),
     Scenario("deleted", "the consumer is deleted while a pull waits"),
-    Scenario("flow_control", "a push consumer with flow control", messages=300, size=1000, consumer=False),
-    Scenario("ordered", "an ordered consumer that pulls loses its consumer", messages=20, consumer=False),
+    Scenario(
+        "flow_control", "a push consumer with flow control", messages=300, size=1000, consumer=False
+    ),
+    Scenario(
+        "ordered", "an ordered consumer that pulls loses its consumer", messages=20, consumer=False
+    ),
     Scenario(
         "ordered_push",
         "an ordered consumer that is pushed to loses its consumer",
@@ -58,6 +66,8 @@ _ALL: Final = (
         consumer=False,
     ),
     Scenario("window", "200 publishes under way at once", messages=0),
-    Scenario("tokens", "every kind of ack, to subjects of 11 and more tokens", messages=10, domain="hub"),
+    Scenario(
+        "tokens", "every kind of ack, to subjects of 11 and more tokens", messages=10, domain="hub"
+    ),
 )
 SCENARIOS: Final = {each.name: each for each in _ALL}

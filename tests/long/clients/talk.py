@@ -1,8 +1,10 @@
-"""How the program of a client talks with who judges it: it plays one scenario, and asks in between for what it cannot do itself.
+"""How the program of a client talks with who judges it: it plays one scenario, and asks in between
+for what it cannot do itself.
 
     python tests/long/clients/natspy.py URL SCENARIO
 
-A line on standard output is a JSON object: ``{"ask": "restart"}`` waits for a line on standard input, ``{"done": true}`` is the end.
+A line on standard output is a JSON object: ``{"ask": "restart"}`` waits for a line on standard
+input, ``{"done": true}`` is the end.
 """
 
 from __future__ import annotations

@@ -7,7 +7,14 @@ import math
 import pytest
 
 from jsproto.core.connection.connection import Connection
-from jsproto.core.connection.events import Authenticate, Connected, Dial, Disconnected, Event, Upgrade
+from jsproto.core.connection.events import (
+    Authenticate,
+    Connected,
+    Dial,
+    Disconnected,
+    Event,
+    Upgrade,
+)
 from jsproto.core.connection.options import Options, Tls
 from jsproto.jetstream.publish.window import PublishWindow
 from jsproto.testing import Chance, Host, Network, Road, SimServer
@@ -37,7 +44,11 @@ class Listens:
 
     @property
     def names(self) -> list[str]:
-        return [type(each).__name__ for each in self.events if isinstance(each, (Connected, Disconnected))]
+        return [
+            type(each).__name__
+            for each in self.events
+            if isinstance(each, (Connected, Disconnected))
+        ]
 
 
 class World:

@@ -7,7 +7,9 @@ from jsproto.testing import Chance
 from jsproto.testing.network.pipe import End, Pipe, Road
 
 ROADS = st.builds(
-    lambda latency, jitter, longest, tick: Road(latency=latency, jitter=jitter, longest=longest, tick=tick),
+    lambda latency, jitter, longest, tick: Road(
+        latency=latency, jitter=jitter, longest=longest, tick=tick
+    ),
     st.sampled_from([0.0, 0.01, 1.0]),
     st.sampled_from([0.0, 0.02, 1.0]),
     st.sampled_from([0, 1, 7]),

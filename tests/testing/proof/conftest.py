@@ -10,7 +10,9 @@ from jsproto.trace.formats.recording import parse_recording
 
 @pytest.fixture
 def recorded():
-    """``recorded((0.1, "c2s", b"PING"), (0.2, "event", {"name": "eof"}), ...)``: a recording of connection ``a``."""
+    """``recorded((0.1, "c2s", b"PING"), (0.2, "event", {"name": "eof"}), ...)``: a recording of
+    connection ``a``.
+    """
 
     def build(*lines, version="2.15.1", notes=()):
         meta = {

@@ -19,7 +19,9 @@ FRAMES = [
 @pytest.mark.parametrize("size", [1, 2, 7, len(STREAM)])
 def test_frames_come_out_whole_however_the_bytes_are_cut(size):
     reader = FrameReader()
-    frames = [frame for at in range(0, len(STREAM), size) for frame in reader.feed(STREAM[at : at + size])]
+    frames = [
+        frame for at in range(0, len(STREAM), size) for frame in reader.feed(STREAM[at : at + size])
+    ]
 
     assert frames == FRAMES
 

@@ -18,7 +18,12 @@ def hmsg(subject, reply, block, payload=b""):
 
 
 def msg(subject, reply, payload):
-    return f"MSG {subject} 1 {reply} {len(payload)}".replace("  ", " ").encode() + b"\r\n" + payload + b"\r\n"
+    return (
+        f"MSG {subject} 1 {reply} {len(payload)}".replace("  ", " ").encode()
+        + b"\r\n"
+        + payload
+        + b"\r\n"
+    )
 
 
 @pytest.mark.parametrize("reply", [ACK.format(3), "$JS.ACK._.hash.S.C.1.3.1.1800000000000000000.0"])
@@ -49,10 +54,14 @@ def test_an_empty_block_that_was_published_stays(recorded):
 
 @pytest.mark.parametrize("more", [b"", b"Nats-Num-Pending: 2\r\nNats-Last-Sequence: 0\r\n"])
 @pytest.mark.parametrize(
-    ("own", "block"), [(b"", None), (b"K: v\r\n", b"NATS/1.0\r\nK: v\r\n\r\n")], ids=["bare", "headers"]
+    ("own", "block"),
+    [(b"", None), (b"K: v\r\n", b"NATS/1.0\r\nK: v\r\n\r\n")],
+    ids=["bare", "headers"],
 )
 def test_a_direct_get_shows_what_was_stored(recorded, own, block, more):
-    added = b"Nats-Stream: S\r\nNats-Subject: s.b\r\nNats-Sequence: 7\r\nNats-Time-Stamp: T\r\n" + more
+    added = (
+        b"Nats-Stream: S\r\nNats-Subject: s.b\r\nNats-Sequence: 7\r\nNats-Time-Stamp: T\r\n" + more
+    )
     hidden = heard(recorded, hmsg("in.1", "", b"NATS/1.0\r\n" + own + added + b"\r\n", b"two"))
 
     assert hidden.content("S", 7, "s.b", 3, 0) == Content("s.b", block, b"two")

@@ -21,7 +21,11 @@ def info_of(**options):
 
 def opened(*, info=None):
     info = info_of() if info is None else info
-    return ((0, "event", {"name": "connected"}), (0, "s2c", info), (0, "c2s", CONNECT + b"SUB in.> 1\r\n"))
+    return (
+        (0, "event", {"name": "connected"}),
+        (0, "s2c", info),
+        (0, "c2s", CONNECT + b"SUB in.> 1\r\n"),
+    )
 
 
 def said(frame):
@@ -30,7 +34,10 @@ def said(frame):
 
 
 def test_a_recording_of_the_model_is_equal(recorded):
-    assert prove(recorded(*opened(), (0.1, "c2s", b"PING\r\n"), (0.1, "s2c", b"PONG\r\n"))) == ([], ())
+    assert prove(recorded(*opened(), (0.1, "c2s", b"PING\r\n"), (0.1, "s2c", b"PONG\r\n"))) == (
+        [],
+        (),
+    )
 
 
 def test_another_frame_is_a_difference_of_its_channel(recorded):
@@ -47,7 +54,9 @@ def test_another_frame_is_a_difference_of_its_channel(recorded):
         (((0.1, "s2c", b"PONG\r\n"),), "PONG", None),
     ],
 )
-def test_a_frame_too_many_or_too_few_is_a_difference(recorded, lines, recorded_frame, modelled_frame):
+def test_a_frame_too_many_or_too_few_is_a_difference(
+    recorded, lines, recorded_frame, modelled_frame
+):
     (found,), _ = prove(recorded(*opened(), *lines))
 
     assert (said(found.recorded), said(found.modelled)) == (recorded_frame, modelled_frame)
@@ -71,7 +80,12 @@ def test_a_recorder_sees_late_what_came_while_it_looked_elsewhere(recorded):
 def test_a_client_says_back_the_ids_of_the_model(recorded):
     consumer = {"stream_name": "S", "config": {"durable_name": "C", "deliver_subject": "d.x"}}
     consumer["config"].update({"flow_control": True, "idle_heartbeat": 10**9})
-    create = {"name": "oob", "what": "api", "subject": "CONSUMER.DURABLE.CREATE.S.C", "request": consumer}
+    create = {
+        "name": "oob",
+        "what": "api",
+        "subject": "CONSUMER.DURABLE.CREATE.S.C",
+        "request": consumer,
+    }
     publish = {"name": "oob", "what": "publish", "subject": "s.a", "count": 1, "bytes": 1_048_000}
     question = b"HMSG d.x 2 $JS.FC.S.C.%b 36 36\r\nNATS/1.0 100 FlowControl Request\r\n\r\n\r\n"
     ack = b"MSG s.a 2 $JS.ACK.S.C.1.%d.%d.1800000000100000000.0 1048000\r\n%b\r\n"
@@ -156,7 +170,11 @@ def test_what_others_did_is_done_and_what_they_published_is_taken_from_the_answe
     )
     lines = (
         (0.1, "event", STREAM),
-        (0.2, "event", {"name": "oob", "what": "publish", "subject": "s.a", "count": 1, "bytes": 3}),
+        (
+            0.2,
+            "event",
+            {"name": "oob", "what": "publish", "subject": "s.a", "count": 1, "bytes": 3},
+        ),
         (0.3, "c2s", b'PUB $JS.API.STREAM.MSG.GET.S in.1 9\r\n{"seq":1}\r\n'),
         (0.3, "s2c", b"MSG in.1 1 %d\r\n%b\r\n" % (len(answer), answer)),
     )

@@ -14,7 +14,11 @@ def test_settings_are_found_in_the_notes(recorded):
 
     assert server.profile.version == "2.12.8"
     assert server.auth.user == "u"
-    assert (server.auth_timeout, server.ping_interval, server.max_payload) == (10**9, 5 * 10**8, 65536)
+    assert (server.auth_timeout, server.ping_interval, server.max_payload) == (
+        10**9,
+        5 * 10**8,
+        65536,
+    )
     assert grace_of(notes_of(recording)) == 2.0
 
 
@@ -36,11 +40,25 @@ def test_without_notes_it_is_a_plain_server(recorded):
 @pytest.mark.parametrize(
     ("said", "heard", "base"),
     [
-        (b'{"pause_until":1}', b"MSG s.a 1 $JS.ACK.S.C.1.1.1.%d.0 0\r\n" % (EPOCH_NS + 5 * 10**9), 5.0),
-        (b'{"start_time":1}', b"Nats-Sequence: 1\r\nNats-Time-Stamp: 2027-01-15T08:00:09Z\r\n", 9.0),
+        (
+            b'{"pause_until":1}',
+            b"MSG s.a 1 $JS.ACK.S.C.1.1.1.%d.0 0\r\n" % (EPOCH_NS + 5 * 10**9),
+            5.0,
+        ),
+        (
+            b'{"start_time":1}',
+            b"Nats-Sequence: 1\r\nNats-Time-Stamp: 2027-01-15T08:00:09Z\r\n",
+            9.0,
+        ),
         (b'{"start_time":1}', b"nothing that tells", 0.0),
-        (b"no moment is named", b"MSG s.a 1 $JS.ACK.S.C.1.1.1.%d.0 0\r\n" % (EPOCH_NS + 5 * 10**9), 0.0),
+        (
+            b"no moment is named",
+            b"MSG s.a 1 $JS.ACK.S.C.1.1.1.%d.0 0\r\n" % (EPOCH_NS + 5 * 10**9),
+            0.0,
+        ),
     ],
 )
-def test_the_wall_clock_is_the_recorded_one_where_the_client_names_moments(recorded, said, heard, base):
+def test_the_wall_clock_is_the_recorded_one_where_the_client_names_moments(
+    recorded, said, heard, base
+):
     assert base_of(recorded((0, "c2s", said), (1, "s2c", heard))) == base

@@ -1,4 +1,6 @@
-"""Random clients against the model: nothing is lost, nothing is counted twice, and chance never raises."""
+"""Random clients against the model: nothing is lost, nothing is counted twice, and chance never
+raises.
+"""
 
 import json
 import re
@@ -35,8 +37,15 @@ class World:
         self.published = 0
         self.handed = {}
         self.server.request("STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"]}, 0.0)
-        config = {"durable_name": "C", "ack_policy": "explicit", "ack_wait": 10**9, "max_ack_pending": 4}
-        self.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
+        config = {
+            "durable_name": "C",
+            "ack_policy": "explicit",
+            "ack_wait": 10**9,
+            "max_ack_pending": 4,
+        }
+        self.server.request(
+            "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0
+        )
         self.connect()
 
     def connect(self):

@@ -119,13 +119,17 @@ def test_a_stop_without_pulls_is_at_once_and_who_dials_then_is_refused(make, cli
 
 def test_a_kill_keeps_what_is_in_files(make, client_of):
     client = make(stream={"storage": "file"}, consumer={"ack_wait": 10**9}, publish=3)
-    client.server.request("STREAM.CREATE.M", {"name": "M", "subjects": ["m"], "storage": "memory"}, 0.0)
+    client.server.request(
+        "STREAM.CREATE.M", {"name": "M", "subjects": ["m"], "storage": "memory"}, 0.0
+    )
     client.server.request(
         "CONSUMER.CREATE.S.MEM",
         {"stream_name": "S", "config": {"durable_name": "MEM", "mem_storage": True}},
         0.0,
     )
-    client.server.request("CONSUMER.CREATE.M.X", {"stream_name": "M", "config": {"durable_name": "X"}}, 0.0)
+    client.server.request(
+        "CONSUMER.CREATE.M.X", {"stream_name": "M", "config": {"durable_name": "X"}}, 0.0
+    )
     client.pull(batch=2, expires=60 * 10**9).pull("in.q", consumer="X", stream="M", batch=1)
     client.server.kill_and_restart(0.5)
     assert client.closed
@@ -246,7 +250,9 @@ def test_somebody_else_may_answer_listings_and_nothing_else(make, verb):
 
 
 @pytest.mark.parametrize("given", [{}, {"max_control_line": 20_000}])
-def test_how_long_a_line_of_a_client_may_be_is_an_option_as_it_is_on_a_real_server(client_of, given):
+def test_how_long_a_line_of_a_client_may_be_is_an_option_as_it_is_on_a_real_server(
+    client_of, given
+):
     subject = "a" * 9000
     client = client_of(SimServer(**given))
     client.hear()

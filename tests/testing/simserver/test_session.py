@@ -17,7 +17,8 @@ def test_a_client_is_greeted_and_told_more_after_its_first_pong(client_of):
 @pytest.mark.parametrize(("version", "protocol"), [("2.11", 1), ("2.15", 0)])
 def test_no_second_info_before_2_12_and_for_protocol_0(client_of, version, protocol):
     client = client_of(
-        SimServer(version=version), connect=b'CONNECT {"protocol":%d,"verbose":false}\r\n' % protocol
+        SimServer(version=version),
+        connect=b'CONNECT {"protocol":%d,"verbose":false}\r\n' % protocol,
     )
     client.say("PING\r\n")
 
@@ -50,7 +51,10 @@ def test_what_ends_a_connection_and_with_which_words(client_of, said, heard):
     ("said", "heard"),
     [
         ("SUB a..b 1\r\n", "-ERR 'Invalid Subject'~"),
-        ("PUB a _R_.x 0\r\n\r\n", "-ERR 'Permissions Violation for Publish with Reply of \"_R_.x\"'~"),
+        (
+            "PUB a _R_.x 0\r\n\r\n",
+            "-ERR 'Permissions Violation for Publish with Reply of \"_R_.x\"'~",
+        ),
         (
             "PUB a $JS.ACK.x 0\r\n\r\n",
             "-ERR 'Permissions Violation for Publish with Reply of \"$JS.ACK.x\"'~",

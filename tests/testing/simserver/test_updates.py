@@ -1,4 +1,6 @@
-"""What a server does behind an update or a purge, its mistakes included: each of these was found by a random script."""
+"""What a server does behind an update or a purge, its mistakes included: each of these was found by
+a random script.
+"""
 
 import pytest
 
@@ -7,7 +9,9 @@ from tests.testing.simserver.consumers.test_consumers import acks, info, numbers
 
 def update(client, **config):
     about = {"durable_name": "C", "ack_policy": "explicit", **config}
-    return client.server.request("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": about}, client.now)
+    return client.server.request(
+        "CONSUMER.CREATE.S.C", {"stream_name": "S", "config": about}, client.now
+    )
 
 
 def publish(client, subject="s.a", payload=b"x"):
@@ -162,7 +166,12 @@ def test_a_store_in_files_misses_0_as_long_as_it_was_never_used(make):
 
 @pytest.mark.parametrize(
     ("storage", "pattern", "filters", "told"),
-    [("memory", "s.a", None, 1), ("file", "s.a", None, 1), ("file", "s.*", "s.a", 0), ("file", "", None, 0)],
+    [
+        ("memory", "s.a", None, 1),
+        ("file", "s.a", None, 1),
+        ("file", "s.*", "s.a", 0),
+        ("file", "", None, 0),
+    ],
 )
 def test_a_purge_of_one_message_tells_who_holds_it(make, storage, pattern, filters, told):
     consumer = {"filter_subject": filters} if filters else {}
@@ -176,7 +185,9 @@ def test_a_purge_of_one_message_tells_who_holds_it(make, storage, pattern, filte
 
 
 def test_an_old_store_in_memory_tells_of_each_that_a_purge_by_subject_takes(make):
-    client = make(version="2.12.8", stream={"storage": "memory"}, consumer={"max_ack_pending": 2}, publish=3)
+    client = make(
+        version="2.12.8", stream={"storage": "memory"}, consumer={"max_ack_pending": 2}, publish=3
+    )
     heard = terminated(client)
     take(client, 5)
     client.server.request("STREAM.PURGE.S", {"filter": "s.a", "keep": 1}, 0.0)
@@ -230,7 +241,8 @@ def test_how_often_a_message_came_again_is_not_counted_where_it_must_not(make):
 
 def test_a_consumer_with_its_start_ahead_keeps_what_comes_before(make):
     client = make(
-        stream={"retention": "interest"}, consumer={"deliver_policy": "by_start_sequence", "opt_start_seq": 3}
+        stream={"retention": "interest"},
+        consumer={"deliver_policy": "by_start_sequence", "opt_start_seq": 3},
     )
     publish(client)
 
@@ -239,7 +251,8 @@ def test_a_consumer_with_its_start_ahead_keeps_what_comes_before(make):
 
 def test_without_interest_a_rollup_still_rolls_up(make):
     client = make(
-        stream={"retention": "interest", "allow_rollup_hdrs": True}, consumer={"filter_subject": "s.b"}
+        stream={"retention": "interest", "allow_rollup_hdrs": True},
+        consumer={"filter_subject": "s.b"},
     )
     publish(client, "s.b")
     publish(client, "s.b")
@@ -327,7 +340,9 @@ def test_what_is_told_of_the_floor_is_what_was_written_down_not_how_far_the_curs
 
 
 def test_the_floor_that_a_purge_has_written_does_not_go_back(make):
-    """The purge sets its own floor to where the stream begins; what it had acknowledged before stays written."""
+    """The purge sets its own floor to where the stream begins; what it had acknowledged before
+    stays written.
+    """
     client = make(consumer={"filter_subject": "s.a"})
     for subject in ("s.other", "s.a", "s.a"):
         publish(client, subject)
@@ -378,7 +393,10 @@ def test_who_filters_does_not_hear_of_what_is_deleted_from_files_on_2_11(
     make, version, storage, filters, pending
 ):
     client = make(
-        version=version, stream={"storage": storage}, consumer={"filter_subject": filters}, publish=3
+        version=version,
+        stream={"storage": storage},
+        consumer={"filter_subject": filters},
+        publish=3,
     )
     client.pull(batch=1)
     client.server.request("STREAM.MSG.DELETE.S", {"seq": 2}, 0.0)
@@ -387,7 +405,9 @@ def test_who_filters_does_not_hear_of_what_is_deleted_from_files_on_2_11(
 
 
 @pytest.mark.parametrize(("version", "last", "ident"), [("2.11", 3, "late"), ("2.12", 2, "early")])
-def test_a_message_whose_time_to_live_is_refused_counts_as_the_last_on_2_11(make, version, last, ident):
+def test_a_message_whose_time_to_live_is_refused_counts_as_the_last_on_2_11(
+    make, version, last, ident
+):
     client = make(version=version, stream={"allow_msg_ttl": True}, publish=1)
     client.pub("s.a", "x", "in.p", "Nats-Msg-Id: early")
     client.pub("s.a", "x", "in.p", "Nats-Msg-Id: late\r\nNats-TTL: junk")
@@ -414,27 +434,41 @@ def test_a_message_whose_time_to_live_is_refused_counts_as_the_last_on_2_11(make
 def test_backoff_wants_more_deliveries_than_it_has_steps_on_2_9(make, version, config, err_code):
     client = make(version=version)
     body = {"durable_name": "C", "ack_policy": "explicit", "backoff": [10**9, 2 * 10**9], **config}
-    answer = client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": body}, 0.0)
+    answer = client.server.request(
+        "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": body}, 0.0
+    )
 
     assert answer.get("error", {}).get("err_code") == err_code
 
 
 @pytest.mark.parametrize(
     ("version", "words"),
-    [("2.9", "max waiting can not be updated"), ("2.10", "can not update pull consumer to push based")],
+    [
+        ("2.9", "max waiting can not be updated"),
+        ("2.10", "can not update pull consumer to push based"),
+    ],
 )
 def test_of_two_things_that_cannot_be_updated_versions_name_one_or_the_other(make, version, words):
     client = make(version=version, consumer={})
     body = {"durable_name": "C", "ack_policy": "explicit", "deliver_subject": "d"}
-    answer = client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": body}, 0.0)
+    answer = client.server.request(
+        "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": body}, 0.0
+    )
 
     assert answer["error"]["description"] == words
 
 
 def test_on_2_9_a_filter_that_is_none_of_the_streams_comes_before_a_start_that_is_wrong(make):
     client = make(version="2.9")
-    body = {"durable_name": "C", "ack_policy": "explicit", "filter_subject": "other", "opt_start_seq": 3}
-    answer = client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": body}, 0.0)
+    body = {
+        "durable_name": "C",
+        "ack_policy": "explicit",
+        "filter_subject": "other",
+        "opt_start_seq": 3,
+    }
+    answer = client.server.request(
+        "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": body}, 0.0
+    )
 
     assert answer["error"]["err_code"] == 10093
 

@@ -1,4 +1,6 @@
-"""Each rule that public faults have taught the oracle finds the fault that it was made for, put back into the machines from outside."""
+"""Each rule that public faults have taught the oracle finds the fault that it was made for, put
+back into the machines from outside.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ SEEDS = range(12)
 
 
 def lived(seed: int, kind: str, *faults: Fault, **changes: object) -> SimulationReport:
-    """A world of one worker and three messages a second, in which these are all the faults there are."""
+    """A world of one worker and three messages a second, in which these are all the faults there
+    are.
+    """
     scenario = evolve(
         drawn(seed, 0.05, (kind,)),
         rate=3.0,
@@ -37,7 +41,9 @@ def lived(seed: int, kind: str, *faults: Fault, **changes: object) -> Simulation
 
 
 def broken(kind: str, *faults: Fault, **changes: object) -> str:
-    """The rule that is broken in the first world where one is; empty if every rule holds in all of them."""
+    """The rule that is broken in the first world where one is; empty if every rule holds in all of
+    them.
+    """
     found = (lived(seed, kind, *faults, **changes).failure for seed in SEEDS)
     failure = next((each for each in found if each is not None), None)
     assert failure is None or isinstance(failure, RuleBroken), failure
@@ -67,13 +73,17 @@ def test_who_reads_what_is_there_is_told_that_it_was_all_however_much_is_written
     assert not broken("read")
 
     unsure = ResumePoint.unsure
-    monkeypatch.setattr(ResumePoint, "unsure", property(lambda self: unsure.fget(self) and not self._left))
+    monkeypatch.setattr(
+        ResumePoint, "unsure", property(lambda self: unsure.fget(self) and not self._left)
+    )
 
     assert broken("read") == "caught up"
 
 
 def test_who_is_told_too_early_that_it_was_all_is_seen(monkeypatch):
-    monkeypatch.setattr(ResumePoint, "unsure", property(lambda self: not self.caught_up and self._got > 0))
+    monkeypatch.setattr(
+        ResumePoint, "unsure", property(lambda self: not self.caught_up and self._got > 0)
+    )
 
     assert broken("read") == "caught up"
 
@@ -131,8 +141,12 @@ def test_an_answer_that_is_taken_for_an_empty_listing_is_seen(monkeypatch):
 
 @pytest.mark.parametrize("rate", [0.3231, 1.0])
 @pytest.mark.parametrize("size", [0.317, 0.33, 0.35])
-def test_an_ordered_reader_deletes_its_consumers_as_fast_as_it_makes_them_where_answers_are_late(size, rate):
-    """Every answer takes about as long as this reader waits for one, so it begins anew all the time."""
+def test_an_ordered_reader_deletes_its_consumers_as_fast_as_it_makes_them_where_answers_are_late(
+    size, rate
+):
+    """Every answer takes about as long as this reader waits for one, so it begins anew all the
+    time.
+    """
     for at in (12.0, 15.0, 20.0):
         assert lived(10211, "ordered", fault("slow", at, 70.0, size), rate=rate).failure is None
 
@@ -141,7 +155,9 @@ def test_an_ordered_reader_deletes_its_consumers_as_fast_as_it_makes_them_where_
 
 
 @pytest.mark.parametrize("version", ["2.9", "2.10", "2.15"])
-def test_a_consumer_that_is_made_anew_passes_over_no_message_that_a_replay_holds_back(client_of, version):
+def test_a_consumer_that_is_made_anew_passes_over_no_message_that_a_replay_holds_back(
+    client_of, version
+):
     """An old server tells a floor that lies behind that message."""
     world = Simulation(scenario=evolve(drawn(0, 0.05, ("fetch",)), version=version, faults=()))
     server, [name] = world.network.server, world.consumers
@@ -150,7 +166,9 @@ def test_a_consumer_that_is_made_anew_passes_over_no_message_that_a_replay_holds
     for moment in (0.0, 50.0):
         server.publish("s.side", b"x", moment)
     server.request(
-        f"CONSUMER.DURABLE.CREATE.S.{name}", {"stream_name": "S", "config": world.consumers[name]}, 60.0
+        f"CONSUMER.DURABLE.CREATE.S.{name}",
+        {"stream_name": "S", "config": world.consumers[name]},
+        60.0,
     )
     client = client_of(server, now=60.0)
     client.say("SUB in.> 1\r\n")

@@ -18,7 +18,9 @@ def test_a_scenario_is_a_line_of_text_and_back():
     assert Scenario.read(scenario.text()) == scenario
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"works":1}', '{"works":[],"faults":[],"storms":[]}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"works":1}', '{"works":[],"faults":[],"storms":[]}']
+)
 def test_what_is_no_scenario_is_refused(text):
     with pytest.raises(LocalProtocolError, match="expected the text of a scenario"):
         Scenario.read(text)
@@ -30,7 +32,8 @@ def test_it_lasts_as_long_as_was_asked_for_and_ends_in_a_calm():
         assert scenario.seconds >= 3600.0
         assert scenario.seconds == scenario.storms[-1][1] + CALM
         assert all(
-            any(begin <= fault.at < end for begin, end in scenario.storms) for fault in scenario.faults
+            any(begin <= fault.at < end for begin, end in scenario.storms)
+            for fault in scenario.faults
         )
 
 

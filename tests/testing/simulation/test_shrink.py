@@ -19,7 +19,15 @@ SCENARIO = drawn(11, 0.3)
 
 def report(failure: Exception | None, seconds: float = 500.0) -> SimulationReport:
     return SimulationReport(
-        seed=1, seconds=seconds, hosts=1, readers=1, handed=0, stored=0, faults=0, digest=0, failure=failure
+        seed=1,
+        seconds=seconds,
+        hosts=1,
+        readers=1,
+        handed=0,
+        stored=0,
+        faults=0,
+        digest=0,
+        failure=failure,
     )
 
 

@@ -1,4 +1,5 @@
-"""Simulated worlds in short: they hold, they are the same each time, and whatever breaks a rule is found.
+"""Simulated worlds in short: they hold, they are the same each time, and whatever breaks a rule is
+found.
 
 The sabotage is done to the machines from outside; `tests/long/mutants.py` does it to their text.
 """
@@ -31,7 +32,9 @@ def lived(seed: int, *kinds: str, hours: float = 0.05) -> SimulationReport:
 
 def failure(*kinds: str) -> Exception | None:
     """What goes wrong in the first world where something does."""
-    return next((found for seed in range(8) if (found := lived(seed, *kinds).failure) is not None), None)
+    return next(
+        (found for seed in range(8) if (found := lived(seed, *kinds).failure) is not None), None
+    )
 
 
 def broken(*kinds: str) -> str:
@@ -50,7 +53,9 @@ def test_the_rules_hold_in_a_world_of_any_seed(seed):
     assert report.faults > 0
 
 
-@pytest.mark.parametrize("kind", ["consume", "fetch", "next", "push", "window", "ordered", "request"])
+@pytest.mark.parametrize(
+    "kind", ["consume", "fetch", "next", "push", "window", "ordered", "request"]
+)
 def test_the_rules_hold_for_each_workload_alone(kind):
     assert lived(7, kind).failure is None
 
@@ -63,7 +68,9 @@ def test_one_seed_is_one_run_byte_for_byte():
 
 
 def test_a_stream_that_was_deleted_and_comes_back_with_the_disk_owes_what_is_new_in_it():
-    """Found by ``jsproto simulate --measure --seeds 6 --hours 16``: the oracle wanted all of it to be handed out again."""
+    """Found by ``jsproto simulate --measure --seeds 6 --hours 16``: the oracle wanted all of it to
+    be handed out again.
+    """
     before = Fault(kind="delete_stream", at=230.0, host=0, span=0.1, size=0.0)
     after = Fault(kind="power", at=240.0, host=0, span=1.0, size=15.0)
     scenario = evolve(
@@ -81,7 +88,9 @@ def test_a_stream_that_was_deleted_and_comes_back_with_the_disk_owes_what_is_new
 
 @pytest.mark.parametrize("seed", [11, 17])
 def test_what_an_overdue_pull_owed_is_not_taken_for_that_of_the_next(seed):
-    """Found by ``jsproto simulate --seeds 1822 --hours 8.8 --works ordered``: 10 were believed to be owed, and 14 were."""
+    """Found by ``jsproto simulate --seeds 1822 --hours 8.8 --works ordered``: 10 were believed to
+    be owed, and 14 were.
+    """
     scenario = evolve(
         drawn(seed, 0.05, ("ordered",)),
         rate=2.2,
@@ -99,12 +108,16 @@ def test_what_an_overdue_pull_owed_is_not_taken_for_that_of_the_next(seed):
 
 @pytest.mark.parametrize("kind", ["fetch", "next"])
 def test_nobody_is_late_while_the_time_of_a_connection_stands_still(kind):
-    """Found by ``jsproto simulate --seeds 94 --hours 8.8``: a clock leapt back, and the oracle went by it and not by the connection."""
+    """Found by ``jsproto simulate --seeds 94 --hours 8.8``: a clock leapt back, and the oracle went
+    by it and not by the connection.
+    """
     moments = range(12, 120, 6)
     leaps = (Fault(kind="back", at=float(at), host=0, span=0.0, size=4.9) for at in moments)
     silences = (Fault(kind="deaf", at=at + 1.0, host=0, span=5.0, size=0.0) for at in moments)
     faults = tuple(sorted((*leaps, *silences), key=lambda fault: fault.at))
-    scenario = evolve(drawn(7, 0.05, (kind,)), storms=((10.0, 130.0),), seconds=130.0 + CALM, faults=faults)
+    scenario = evolve(
+        drawn(7, 0.05, (kind,)), storms=((10.0, 130.0),), seconds=130.0 + CALM, faults=faults
+    )
     report = Simulation(scenario=scenario).run()
 
     assert (report.failure, report.faults) == (None, 2 * len(moments))
@@ -128,7 +141,9 @@ def tried(seed: int, kind: str, *faults: Fault) -> Simulation:
 
 @pytest.mark.parametrize("kind", ["consume", "fetch", "push"])
 def test_a_consumer_that_is_made_anew_on_a_disk_gone_back_begins_where_that_ends(kind):
-    """Found by ``jsproto simulate --seeds 1929 --hours 8.8 --works push``: it was made to begin behind what the disk had lost."""
+    """Found by ``jsproto simulate --seeds 1929 --hours 8.8 --works push``: it was made to begin
+    behind what the disk had lost.
+    """
     world = tried(
         1,
         kind,
@@ -142,7 +157,9 @@ def test_a_consumer_that_is_made_anew_on_a_disk_gone_back_begins_where_that_ends
 
 
 def test_what_an_ack_of_a_deleted_stream_has_settled_is_owed_no_more():
-    """Found by ``jsproto simulate --seeds 1969 --hours 8.8 --works push``: acks were on their way while the stream was made anew."""
+    """Found by ``jsproto simulate --seeds 1969 --hours 8.8 --works push``: acks were on their way
+    while the stream was made anew.
+    """
     world = tried(
         1,
         "push",
@@ -180,7 +197,8 @@ def test_a_message_that_is_swallowed_is_missed(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("machine", "workload", "rule"), [(Consume, "consume", "twice"), (PublishWindow, "window", "outcome")]
+    ("machine", "workload", "rule"),
+    [(Consume, "consume", "twice"), (PublishWindow, "window", "outcome")],
 )
 def test_what_is_handed_out_twice_is_seen(monkeypatch, machine, workload, rule):
     kept = machine.take_all
@@ -246,7 +264,9 @@ def test_a_fetch_that_ends_for_no_reason_is_seen(monkeypatch):
 
 def test_a_client_that_leaves_a_timer_behind_is_seen(monkeypatch):
     kept = Connection.next_deadline
-    monkeypatch.setattr(Connection, "next_deadline", lambda self: 1e12 if self.closed else kept(self))
+    monkeypatch.setattr(
+        Connection, "next_deadline", lambda self: 1e12 if self.closed else kept(self)
+    )
 
     assert broken("request") == "residue"
 

@@ -72,7 +72,10 @@ def test_what_was_hidden_is_read_as_so_many_dots():
         lines(rb"< a MSG a 1 5\r\n\{5}\r\n", rb"< a \{2 0f}\\\{1}\\{x", b"", b"# said by a person")
     )
 
-    assert [record.data for _, record in trace.records()] == [b"MSG a 1 5\r\n.....\r\n", b"..\\.\\{x"]
+    assert [record.data for _, record in trace.records()] == [
+        b"MSG a 1 5\r\n.....\r\n",
+        b"..\\.\\{x",
+    ]
     assert (hidden(0), hidden(3), hidden(3, "0f")) == ("", r"\{3}", r"\{3 0f}")
 
 
@@ -144,7 +147,12 @@ def test_a_file_that_breaks_off_is_told_and_what_was_whole_is_read():
 
 
 def test_raw_recordings_come_through_the_same_door():
-    meta = {"schema": "jsproto-trace/1", "scenario": "s", "server_version": "2.15.1", "expected": []}
+    meta = {
+        "schema": "jsproto-trace/1",
+        "scenario": "s",
+        "server_version": "2.15.1",
+        "expected": [],
+    }
     raw = [
         meta,
         {"t": 0.5, "dir": "s2c", "conn": "a", "b64": "UElORw0K"},
@@ -160,7 +168,8 @@ def test_raw_recordings_come_through_the_same_door():
 
 
 @pytest.mark.parametrize(
-    "line", [b'{"t":0.5,"dir":"s2c","z64":"AAAA","len":1}', b"[]", b"nonsense", b"\xff", b"[" * 99_999]
+    "line",
+    [b'{"t":0.5,"dir":"s2c","z64":"AAAA","len":1}', b"[]", b"nonsense", b"\xff", b"[" * 99_999],
 )
 def test_a_bad_line_of_a_raw_recording_is_the_same_error(line):
     with pytest.raises(TraceError) as raised:

@@ -5,7 +5,14 @@ from base64 import b64encode
 import pytest
 
 from jsproto.errors import LocalProtocolError
-from jsproto.trace.formats.recording import Happened, Received, SeenStatus, Sent, Waited, parse_recording
+from jsproto.trace.formats.recording import (
+    Happened,
+    Received,
+    SeenStatus,
+    Sent,
+    Waited,
+    parse_recording,
+)
 
 META = {
     "schema": "jsproto-trace/1",
@@ -37,7 +44,13 @@ def test_each_kind_of_line_becomes_its_record():
     recording = parse_recording(
         lines(
             {"t": 0.5, "dir": "event", "name": "connected", "conn": "a"},
-            {"t": 0.6, "dir": "s2c", "conn": "a", "b64": b64(b"INFO {}\r\n"), "text": "INFO {}\r\n"},
+            {
+                "t": 0.6,
+                "dir": "s2c",
+                "conn": "a",
+                "b64": b64(b"INFO {}\r\n"),
+                "text": "INFO {}\r\n",
+            },
             {"t": 0.7, "dir": "c2s", "conn": "a", "b64": b64(b"PING\r\n"), "note": "why"},
             {"t": 0.8, "dir": "c2s", "conn": "b", "b64": b64(b"PONG\r\n")},
             {"t": 0.9, "dir": "s2c", "conn": "a", "z64": b64(zlib.compress(LONG)), "len": 3000},
@@ -82,7 +95,10 @@ def test_the_first_line_says_what_was_played_and_counted():
         ("{", "line 1 of a recording: Expecting property name"),
         ("[]", "line 1 of a recording: expected an object as line, seen"),
         ("[" * 100_000, "line 1 of a recording: maximum recursion"),
-        (lines(schema="other/1"), "line 1 of a recording: expected schema jsproto-trace/1, seen 'other/1'"),
+        (
+            lines(schema="other/1"),
+            "line 1 of a recording: expected schema jsproto-trace/1, seen 'other/1'",
+        ),
         (lines(observed=None), "expected an object as observed, seen None"),
         (lines(expected="x"), "expected a list as expected, seen 'x'"),
         (lines(expected=[5]), "expected str as expected, seen 5"),
@@ -92,8 +108,14 @@ def test_the_first_line_says_what_was_played_and_counted():
             lines({"t": 1.0, "dir": "up"}),
             "line 2 of a recording: expected dir s2c, c2s, tick or event, seen 'up'",
         ),
-        (lines({"t": float("nan"), "dir": "tick"}), "line 2 of a recording: expected seconds as t, seen nan"),
-        (lines({"t": float("inf"), "dir": "tick"}), "line 2 of a recording: expected seconds as t, seen inf"),
+        (
+            lines({"t": float("nan"), "dir": "tick"}),
+            "line 2 of a recording: expected seconds as t, seen nan",
+        ),
+        (
+            lines({"t": float("inf"), "dir": "tick"}),
+            "line 2 of a recording: expected seconds as t, seen inf",
+        ),
         (lines({"t": 1.0, "dir": "s2c"}), "line 2 of a recording: expected str as b64, seen None"),
         (lines({"t": 1.0, "dir": "s2c", "b64": "?"}), "line 2 of a recording: "),
         (

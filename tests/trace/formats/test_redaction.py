@@ -79,7 +79,9 @@ def test_what_is_the_protocols_own_stays(frame):
 
 
 def test_a_stored_message_in_an_answer_is_no_answer_of_the_protocols_own():
-    frame = b'MSG _INBOX.a 1 61\r\n{"type":"io.nats.jetstream.api.v1.stream_msg_get_response"   \r\n'
+    frame = (
+        b'MSG _INBOX.a 1 61\r\n{"type":"io.nats.jetstream.api.v1.stream_msg_get_response"   \r\n'
+    )
 
     assert shown(frame) == ["MSG _INBOX.a 1 61\\r\\n\\{61}\\r\\n"]
 
@@ -120,15 +122,21 @@ def test_every_count_on_the_line_stays_true():
         b"HMSG a 1 20 25\r\nNATS/1.0\r\nA: bcd\r\n\r\nhello\r\n",
         b"PING\r\n",
     ]
-    text = writer.head + writer.lines(Received(at=1.5, conn="a", data=b"".join(frames))) + writer.end()
+    text = (
+        writer.head + writer.lines(Received(at=1.5, conn="a", data=b"".join(frames))) + writer.end()
+    )
 
-    assert [len(record.data) for _, record in read_trace(text.encode()).records()] == [len(f) for f in frames]
+    assert [len(record.data) for _, record in read_trace(text.encode()).records()] == [
+        len(f) for f in frames
+    ]
 
 
 def test_full_keeps_the_reads_of_the_server_as_they_were_cut():
     writer = TraceWriter(Keep.FULL)
     reads = [b"MSG a 1 5\r\nhe", b"llo\r\nPI", b"NG\r\n"]
-    text = writer.head + "".join(writer.lines(Received(at=1.0, conn="a", data=read)) for read in reads)
+    text = writer.head + "".join(
+        writer.lines(Received(at=1.0, conn="a", data=read)) for read in reads
+    )
 
     assert [record.data for _, record in read_trace(text.encode()).records()] == reads
     assert text.count("@ ") == 1
@@ -161,11 +169,15 @@ def test_a_refusal_that_echoes_a_secret_is_written_without_it(keep):
     writer = TraceWriter(keep)
     writer.lines(Sent(at=0.0, conn="a", data=CONNECT))
     text = "".join(
-        writer.lines(Received(at=0.0, conn="a", data=f"-ERR 'no {each}, {each}{each}'\r\n".encode()))
+        writer.lines(
+            Received(at=0.0, conn="a", data=f"-ERR 'no {each}, {each}{each}'\r\n".encode())
+        )
         for each in ("sEcReT", "tOkEn", "jWt", "sIg")
     )
 
-    assert [secret for secret in SECRETS if secret in text.replace("jWtjWt", "").replace("sIgsIg", "")] == []
+    assert [
+        secret for secret in SECRETS if secret in text.replace("jWtjWt", "").replace("sIgsIg", "")
+    ] == []
     assert 4 == text.count("-ERR")
 
 

@@ -1,4 +1,6 @@
-"""A judge that is put away and taken up at every record of a trace finds what one that never slept finds."""
+"""A judge that is put away and taken up at every record of a trace finds what one that never slept
+finds.
+"""
 
 import io
 import pickle
@@ -49,9 +51,12 @@ HOMES = (
     pulls,
     requests,
 )
-#: Each of their records by module and name, with its fields or slots; a tuple with names has both, and its slots are none.
+#: Each of their records by module and name, with its fields or slots; a tuple with names has both,
+#: and its slots are none.
 SHAPE = {
-    (each.__module__, each.__qualname__): tuple(getattr(each, "_fields", getattr(each, "__slots__", ())))
+    (each.__module__, each.__qualname__): tuple(
+        getattr(each, "_fields", getattr(each, "__slots__", ()))
+    )
     for home in HOMES
     for each in vars(home).values()
     if isinstance(each, type)
@@ -134,7 +139,9 @@ def test_the_version_is_counted_up_when_a_record_changes():
 def test_the_shape_of_a_record_is_its_fields_or_its_slots():
     assert SHAPE["jsproto.trace.observe.facts", "PullIssued"] == PullIssued._fields != ()
     assert SHAPE["jsproto.trace.observe.ledger", "SeenLink"] == SeenLink.__slots__ != ()
-    assert ["Due"] == [name for (_, name), shape in SHAPE.items() if not shape]  # each kind of it has some
+    assert ["Due"] == [
+        name for (_, name), shape in SHAPE.items() if not shape
+    ]  # each kind of it has some
 
 
 def test_who_else_hears_is_not_kept():

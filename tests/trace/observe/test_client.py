@@ -50,12 +50,19 @@ def test_the_members_of_a_pull_are_read_in_nanoseconds_and_bytes():
     body = b'{"batch":2,"max_bytes":9,"expires":5000000000,"idle_heartbeat":500000000,"no_wait":true,"group":"g","id":"p"}'
     pull = pull_of(("S", "C"), "r", body, 10**9, 1)
 
-    assert (pull.max_bytes, pull.expires, pull.heartbeat, pull.no_wait) == (9, 5 * 10**9, 5 * 10**8, True)
+    assert (pull.max_bytes, pull.expires, pull.heartbeat, pull.no_wait) == (
+        9,
+        5 * 10**9,
+        5 * 10**8,
+        True,
+    )
     assert (pull.group, pull.pin) == ("g", "p")
 
 
 def test_a_number_that_no_server_can_count_is_none():
-    body = b'{"max_bytes":NINES,"expires":NINES,"idle_heartbeat":-NINES}'.replace(b"NINES", b"9" * 400)
+    body = b'{"max_bytes":NINES,"expires":NINES,"idle_heartbeat":-NINES}'.replace(
+        b"NINES", b"9" * 400
+    )
     pull = pull_of(("S", "C"), "r", body, 10**9, 1)
 
     assert (pull.max_bytes, pull.expires, pull.heartbeat) == (0, 0, 0)

@@ -1,7 +1,7 @@
 """The books of the Observer: which facts it tells of one link, and what it knows then.
 
-Steps are those of `tests/trace/judge/rules/test_rules.py`: a number moves the clock, bytes with ``>`` are the client's, others the
-server's, a text is an event.
+Steps are those of `tests/trace/judge/rules/test_rules.py`: a number moves the clock, bytes with
+``>`` are the client's, others the server's, a text is an event.
 """
 
 import json
@@ -37,7 +37,12 @@ INFO = b'INFO {"server_id":"N","version":"2.15.1","cluster":"c","headers":true} 
 HELLO = ["connected", INFO, b'>CONNECT {"headers":true}\r\nPING\r\n', b"PONG\r\n"]
 SUB = b">SUB _INBOX.p 2\r\n"
 BEATS = {"idle_heartbeat": 10**9}
-ORDERED = {"ack_policy": "none", "max_deliver": 1, "mem_storage": True, "deliver_subject": "_INBOX.p"}
+ORDERED = {
+    "ack_policy": "none",
+    "max_deliver": 1,
+    "mem_storage": True,
+    "deliver_subject": "_INBOX.p",
+}
 
 
 class Play:
@@ -93,7 +98,9 @@ def status(code, subject="_INBOX.p", **headers):
 
 def pull(batch=1, reply="_INBOX.p", consumer="C", **members):
     return pub(
-        f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer}", {"batch": batch, "expires": 10**10, **members}, reply
+        f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer}",
+        {"batch": batch, "expires": 10**10, **members},
+        reply,
     )
 
 
@@ -149,7 +156,17 @@ def test_a_link_is_ready_with_its_first_pong(play):
 
 
 def test_a_stale_link_blames_the_oldest_ping_and_no_other(play):
-    play(*HELLO, 1.0, b"PING\r\n", 3.0, b"PING\r\n", 4.0, b"-ERR 'Stale Connection'\r\n", 60.0, b"PING\r\n")
+    play(
+        *HELLO,
+        1.0,
+        b"PING\r\n",
+        3.0,
+        b"PING\r\n",
+        4.0,
+        b"-ERR 'Stale Connection'\r\n",
+        60.0,
+        b"PING\r\n",
+    )
 
     assert [fact.text for fact in play.told(ServerErrorSeen)] == ["Stale Connection"]
     assert [(fact.line, fact.after) for fact in play.told(PingUnanswered)] == [(6, 3.0)]
@@ -181,7 +198,8 @@ def test_bytes_that_make_no_sense_are_noted_once_for_each_direction(play):
 
 
 @pytest.mark.parametrize(
-    ("version", "read"), [("2.9.10", (2, 9)), ("2", None), ("dev.1", None), ("2.x", None), ("", None)]
+    ("version", "read"),
+    [("2.9.10", (2, 9)), ("2", None), ("dev.1", None), ("2.x", None), ("", None)],
 )
 def test_the_version_of_a_server_is_read_as_far_as_it_is_one(play, version, read):
     play("connected", b'INFO {"version":"%s"}\r\n' % version.encode())
@@ -238,7 +256,9 @@ def test_a_second_subscription_of_a_sid_does_not_take_the_place_of_the_first(pla
         (["eof"], []),
     ],
 )
-def test_a_subscription_of_the_link_before_is_made_again_in_ten_seconds_or_missed(play, again, missed):
+def test_a_subscription_of_the_link_before_is_made_again_in_ten_seconds_or_missed(
+    play, again, missed
+):
     play(*HELLO, b">SUB a 2\r\n", b">SUB _INBOX.q 3\r\n", "eof", 1.0, *HELLO, *again, 20.0, "oob")
 
     assert [fact.interest.subject for fact in play.told(SubscriptionNotRestored)] == missed
@@ -250,7 +270,11 @@ def test_a_subscription_of_the_link_before_is_made_again_in_ten_seconds_or_misse
 def test_a_delivery_is_put_down_to_the_oldest_open_pull_of_its_consumer(play):
     play(*HELLO, SUB, pull(9, consumer="D"), pull(1), pull(2), delivered(1), delivered(2))
 
-    assert [(each.got, each.end) for each in play.pulls] == [(0, None), (1, EndReason.FILLED), (1, None)]
+    assert [(each.got, each.end) for each in play.pulls] == [
+        (0, None),
+        (1, EndReason.FILLED),
+        (1, None),
+    ]
 
 
 def test_a_delivery_that_nobody_asked_for_or_listens_to_belongs_to_no_pull(play):
@@ -263,7 +287,9 @@ def test_a_reply_subject_that_only_looks_like_an_ack_is_no_delivery(play):
     play(*HELLO, SUB, pull(2), msg("s", b"x", "$JS.ACK.S.C"), pub("$JS.ACK.S.C"))
 
     assert [each.got for each in play.pulls] == [0]
-    assert [(fact.delivery, fact.alike, fact.consumer) for fact in play.told(Acked)] == [(None, None, None)]
+    assert [(fact.delivery, fact.alike, fact.consumer) for fact in play.told(Acked)] == [
+        (None, None, None)
+    ]
 
 
 def test_a_pull_whose_bytes_are_spent_is_over(play):
@@ -348,12 +374,25 @@ def beats(batch):
 
 
 def test_silence_is_told_of_the_newest_pull_only_four_beats_after_the_last_sign(play):
-    play(*HELLO, SUB, beats(9), beats(1), 3.0, beats(2), 6.0, status("100 Idle Heartbeat"), 9.9, "oob")
+    play(
+        *HELLO,
+        SUB,
+        beats(9),
+        beats(1),
+        3.0,
+        beats(2),
+        6.0,
+        status("100 Idle Heartbeat"),
+        9.9,
+        "oob",
+    )
     assert play.told(Silence) == []
 
     play(11.0, "oob")
 
-    assert [(fact.pull is play.pulls[2], fact.after) for fact in play.told(Silence)] == [(True, 5.0)]
+    assert [(fact.pull is play.pulls[2], fact.after) for fact in play.told(Silence)] == [
+        (True, 5.0)
+    ]
 
 
 @pytest.mark.parametrize("end", ["eof", b">UNSUB 2\r\n", status("409 Leadership Change")])
@@ -404,7 +443,16 @@ def test_who_read_on_and_on_asks_on_the_new_link_too(play, pulls, then, told):
     ],
 )
 def test_a_gap_is_kept_if_nothing_is_done_for_five_seconds(play, then, told):
-    play(*HELLO, SUB, *described("CONSUMER.CREATE", ORDERED), delivered(1), delivered(4), *then, 6.0, "oob")
+    play(
+        *HELLO,
+        SUB,
+        *described("CONSUMER.CREATE", ORDERED),
+        delivered(1),
+        delivered(4),
+        *then,
+        6.0,
+        "oob",
+    )
 
     assert [(fact.expected, fact.seen) for fact in play.told(GapNotRecovered)] == told
 
@@ -426,7 +474,10 @@ def test_an_answer_with_an_error_is_told(play):
     )
     play(*answered("STREAM.INFO.S", b"", {"error": {"code": "?"}}))
 
-    assert [(fact.err_code, fact.text) for fact in play.told(ApiErrorSeen)] == [(10059, "not found"), (0, "")]
+    assert [(fact.err_code, fact.text) for fact in play.told(ApiErrorSeen)] == [
+        (10059, "not found"),
+        (0, ""),
+    ]
     assert [fact.waiting for fact in play.told(ApiRequestSeen)] == [None, None]
 
 
@@ -473,7 +524,12 @@ def test_nobody_is_said_to_listen_to_a_consumer_that_was_deleted(play):
 
 
 def test_subjects_of_jetstream_that_are_no_calls_are_messages_like_others(play):
-    play(*HELLO, pub("$JS.EVENT.x"), pub("$JS.API.WHAT"), pub("$JS.API.CONSUMER.MSG.NEXT.S", b"", "r"))
+    play(
+        *HELLO,
+        pub("$JS.EVENT.x"),
+        pub("$JS.API.WHAT"),
+        pub("$JS.API.CONSUMER.MSG.NEXT.S", b"", "r"),
+    )
 
     assert [fact.command.subject for fact in play.told(Published)] == ["$JS.EVENT.x"]
     assert [fact.request.verb for fact in play.told(ApiRequestSeen)] == ["", "CONSUMER.MSG.NEXT"]
@@ -507,7 +563,10 @@ def test_next_asks_again_on_behalf_of_the_consumer_of_its_delivery(play):
         pub("$JS.ACK.S.C.1.1.1.1700000000000000000.0", b"+NXT 5", "_INBOX.p"),
     )
 
-    assert [(each.consumer, each.batch) for each in play.pulls] == [(("S", "C"), 1), (("S", "C"), 5)]
+    assert [(each.consumer, each.batch) for each in play.pulls] == [
+        (("S", "C"), 1),
+        (("S", "C"), 5),
+    ]
 
 
 def test_a_message_is_published_again_only_if_its_link_was_lost_and_its_answer_never_came(play):
@@ -576,7 +635,11 @@ def test_bytes_that_were_put_down_to_the_wrong_pull_are_moved_by_the_servers_num
 def test_a_pull_that_was_taken_for_filled_is_open_again_if_the_server_has_filled_another(play):
     """Servers serve waiting pulls in turn, one message each."""
     play(
-        *HELLO, b">SUB _INBOX.* 2\r\n", pull(4, "_INBOX.a"), pull(4, "_INBOX.b"), *map(delivered, range(1, 6))
+        *HELLO,
+        b">SUB _INBOX.* 2\r\n",
+        pull(4, "_INBOX.a"),
+        pull(4, "_INBOX.b"),
+        *map(delivered, range(1, 6)),
     )
     assert [(each.got, each.end) for each in play.pulls] == [(4, EndReason.FILLED), (1, None)]
 
@@ -613,11 +676,26 @@ def test_what_comes_behind_a_standstill_belongs_to_the_pull_that_was_sent_before
 def test_pulls_of_the_link_before_are_added_up(play):
     play(*HELLO, SUB, pull(3), pull(4), "eof", *HELLO, SUB, pull(5), pull(5))
 
-    assert [sum(each.left for each in fact.survivors) for fact in play.told(PullIssued)] == [0, 0, 7, 7]
+    assert [sum(each.left for each in fact.survivors) for fact in play.told(PullIssued)] == [
+        0,
+        0,
+        7,
+        7,
+    ]
 
 
 def test_a_pull_is_told_of_a_message_of_its_own_consumer_even_if_its_time_is_up(play):
-    play(*HELLO, SUB, pull(3), 1.0, b"PING\r\n", 11.0, b"PING\r\n", pull(2, consumer="D"), delivered(1))
+    play(
+        *HELLO,
+        SUB,
+        pull(3),
+        1.0,
+        b"PING\r\n",
+        11.0,
+        b"PING\r\n",
+        pull(2, consumer="D"),
+        delivered(1),
+    )
 
     assert [each.got for each in play.pulls] == [1, 0]
 
@@ -722,14 +800,18 @@ def test_a_link_under_another_name_is_the_next_of_a_client_that_says_the_same_of
     ],
 )
 def test_a_link_that_may_be_somebody_elses_follows_none(play, other):
-    """The client left by itself, too long ago, says something else of itself, or there are two that it may follow."""
+    """The client left by itself, too long ago, says something else of itself, or there are two that
+    it may follow.
+    """
     assert after_a_loss(play, **other) == []
 
 
 def test_very_many_readers_of_links_before_are_not_looked_through(play, monkeypatch):
     monkeypatch.setattr("jsproto.trace.observe.pulls.MOST_LOOKED", 2)
     many = [
-        step for at in range(4) for step in (f">SUB _INBOX.{at} {at}\r\n".encode(), pull(3, f"_INBOX.{at}"))
+        step
+        for at in range(4)
+        for step in (f">SUB _INBOX.{at} {at}\r\n".encode(), pull(3, f"_INBOX.{at}"))
     ]
 
     play(*HELLO, *many, "eof", *HELLO, SUB, pull(3))
@@ -739,13 +821,21 @@ def test_very_many_readers_of_links_before_are_not_looked_through(play, monkeypa
 
 def test_what_a_pull_with_bytes_has_too_little_of_comes_from_one_beside_it(play):
     play(
-        *HELLO, b">SUB _INBOX.* 2\r\n", pull(9, "_INBOX.a", max_bytes=900), pull(9, "_INBOX.b", max_bytes=900)
+        *HELLO,
+        b">SUB _INBOX.* 2\r\n",
+        pull(9, "_INBOX.a", max_bytes=900),
+        pull(9, "_INBOX.b", max_bytes=900),
     )
     play(*[delivered(at, b"x" * 50) for at in (1, 2)])
     size = play.pulls[0].size
 
     play(
-        status("408 Request Timeout", "_INBOX.b", Nats_Pending_Messages=8, Nats_Pending_Bytes=900 - size // 2)
+        status(
+            "408 Request Timeout",
+            "_INBOX.b",
+            Nats_Pending_Messages=8,
+            Nats_Pending_Bytes=900 - size // 2,
+        )
     )
 
     assert [(each.got, each.size) for each in play.pulls] == [(1, size // 2), (1, size // 2)]

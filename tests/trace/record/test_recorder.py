@@ -1,4 +1,6 @@
-"""The recorder on the model server: it is the same connection, byte for byte, and what it wrote down is all that was said."""
+"""The recorder on the model server: it is the same connection, byte for byte, and what it wrote
+down is all that was said.
+"""
 
 import pytest
 
@@ -178,7 +180,9 @@ def test_verbs_and_events_stand_beside_the_bytes():
 @pytest.mark.parametrize("keep", Keep)
 def test_a_secret_is_on_no_tape(keep):
     paper = Paper()
-    options = Options(servers=(Server(host="sim", user="v", password=CANARY),), ask_for_credentials=True)
+    options = Options(
+        servers=(Server(host="sim", user="v", password=CANARY),), ask_for_credentials=True
+    )
     line = story(recorder(paper, keep, options), user="u", password=CANARY)
 
     assert CANARY.encode() in line.heard
@@ -236,7 +240,9 @@ def test_a_limit_is_a_verb_and_one_that_is_refused_is_none():
     machine.close(None, pair.now)
     pair.step()
 
-    (said,) = [each.detail for each in paper.records() if isinstance(each, Wished) and each.name == "limit"]
+    (said,) = [
+        each.detail for each in paper.records() if isinstance(each, Wished) and each.name == "limit"
+    ]
     assert (said["of"], said["count"]) == ("Subscription", 3)
 
 

@@ -49,7 +49,8 @@ def test_what_is_to_be_passed_on_is_passed_on_as_it_was():
 
 
 @pytest.mark.parametrize(
-    "line", [b"INFO {\r\n", b"INFO []\r\n", b"INFO " + b"[" * 100_000 + b"\r\n", b'INFO {"a":1}\r\n']
+    "line",
+    [b"INFO {\r\n", b"INFO []\r\n", b"INFO " + b"[" * 100_000 + b"\r\n", b'INFO {"a":1}\r\n'],
 )
 def test_an_info_that_says_nothing_to_be_left_out_passes(line):
     assert InfoFilter(ends_tls=True).feed(line + INFO) == line + PLAIN

@@ -52,7 +52,12 @@ def test_a_tape_that_has_no_room_left_says_so_in_its_last_line_and_is_silent():
     tape.end()
     *before, last = paper.records()
 
-    assert (last.name, last.detail, paper.closed, tape.running) == ("full", {"bytes": 200}, 1, False)
+    assert (last.name, last.detail, paper.closed, tape.running) == (
+        "full",
+        {"bytes": 200},
+        1,
+        False,
+    )
     assert 3 < len(before) < 20
     assert set(map(type, before)) == {Sent}
 

@@ -10,7 +10,8 @@ def test_a_replay_counts_what_it_read_and_what_it_could_not():
     replay = Replay()
     replay.feed(2, Happened(at=0.0, conn="a", name="connected", detail={}))
     replay.feed(
-        3, Received(at=0.0, conn="a", data=b"INFO {}\r\n+OK\r\nPING\r\n-ERR 'x'\r\nMSG a 1 0\r\n\r\n")
+        3,
+        Received(at=0.0, conn="a", data=b"INFO {}\r\n+OK\r\nPING\r\n-ERR 'x'\r\nMSG a 1 0\r\n\r\n"),
     )
     replay.feed(
         4,
@@ -26,7 +27,10 @@ def test_a_replay_counts_what_it_read_and_what_it_could_not():
 
     assert dict(replay.counted) == {"INFO": 1, "+OK": 1, "PING": 1, "-ERR": 1, "MSG": 2, "HMSG": 1}
     assert replay.commands == 2
-    assert [(conn, way, line) for conn, way, line, _ in replay.unknown] == [("a", "<", 5), ("a", ">", 7)]
+    assert [(conn, way, line) for conn, way, line, _ in replay.unknown] == [
+        ("a", "<", 5),
+        ("a", ">", 7),
+    ]
 
 
 def test_a_divergence_says_where_the_readings_part(monkeypatch):

@@ -1,4 +1,6 @@
-"""Recorded sessions are run again: equal whatever was kept and however the bytes were cut, and a planted change is found where it shows."""
+"""Recorded sessions are run again: equal whatever was kept and however the bytes were cut, and a
+planted change is found where it shows.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ class Paper:
 class Play:
     """A client that is recorded, and its server."""
 
-    def __init__(self, keep=Keep.LENGTH, *, server=None, auth=None, cutter=None, start=86_400.123, **options):
+    def __init__(
+        self, keep=Keep.LENGTH, *, server=None, auth=None, cutter=None, start=86_400.123, **options
+    ):
         self.paper = Paper()
         #: Of a large message: enough for flow control, unless each is cut into a thousand pieces.
         self.size = 60_000 if cutter is None else 200
@@ -110,7 +114,9 @@ class Play:
 
     def publish(self, count, size=20):
         for _ in range(count):
-            self.connection.send(Publish("s.a", b"x" * size, headers=Headers({"Who": "me"})), self.now)
+            self.connection.send(
+                Publish("s.a", b"x" * size, headers=Headers({"Who": "me"})), self.now
+            )
         self.pair.step()
 
     def end(self):
@@ -123,7 +129,9 @@ def stored(play):
     """A stream with a consumer."""
     js = JetStream()
     stream = play.done(js.create_stream(name="S", subjects=["s.*"]))
-    play.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": CONSUMER}, play.now)
+    play.server.request(
+        "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": CONSUMER}, play.now
+    )
     return stream.consumer("C")
 
 
@@ -244,7 +252,9 @@ def core(play):
         play.taken(feed, 2, ack=None)
     play.pair.drop()
     play.open(Flush(timeout=3.0))
-    play.open(request("s.service", b"a question of a user", headers=Headers({"A": "b"}), timeout=2.2))
+    play.open(
+        request("s.service", b"a question of a user", headers=Headers({"A": "b"}), timeout=2.2)
+    )
     play.pair.advance(1.0)
     play.publish(4)
     with pytest.raises(JsprotoError):
@@ -280,7 +290,9 @@ def api(play):
     js = JetStream()
     consumer = stored(play)
     for number in range(5):
-        play.done(js.publish("s.b", b"a payload", headers=Headers({"Who": "me"}), msg_id=f"id-{number}"))
+        play.done(
+            js.publish("s.b", b"a payload", headers=Headers({"Who": "me"}), msg_id=f"id-{number}")
+        )
     with pytest.raises(JsprotoError):
         play.done(js.publish("nobody.stores.this", b"a payload"))
     play.done(consumer.info())
@@ -295,12 +307,16 @@ def api(play):
 
 
 def pushes(play):
-    """Push subscriptions with flow control and in a queue, ordered consumers of both forms, over two links."""
+    """Push subscriptions with flow control and in a queue, ordered consumers of both forms, over
+    two links.
+    """
     stored(play)
     js = JetStream()
     stream = js.stream("S")
     feeds = [
-        play.open(js.subscribe("s.*", stream="S", flow_control=True, idle_heartbeat=timedelta(seconds=1))),
+        play.open(
+            js.subscribe("s.*", stream="S", flow_control=True, idle_heartbeat=timedelta(seconds=1))
+        ),
         play.open(js.subscribe("s.*", stream="S", queue="workers")),
         play.open(stream.ordered(form=SourceKind.PUSH, idle_heartbeat=1.0)),
         play.open(stream.ordered(filter_subject="s.a", max_messages=20, idle_heartbeat=1.0)),
@@ -328,7 +344,14 @@ def pushes(play):
     return play.end()
 
 
-STORIES = {"pushes": pushes, "pulls": pulls, "statuses": statuses, "lost": lost, "core": core, "api": api}
+STORIES = {
+    "pushes": pushes,
+    "pulls": pulls,
+    "statuses": statuses,
+    "lost": lost,
+    "core": core,
+    "api": api,
+}
 
 
 def play_of(story, keep=Keep.LENGTH, **more):
@@ -364,7 +387,9 @@ def test_however_the_bytes_came_and_are_cut(story, keep, seed):
 
 @pytest.mark.parametrize("story", STORIES)
 def test_a_recording_that_ends_behind_any_of_its_writes_is_said_again_up_to_there(story):
-    """As where the room ends, or the process: what a machine was told stands on the tape with what was noted of it, or not at all."""
+    """As where the room ends, or the process: what a machine was told stands on the tape with what
+    was noted of it, or not at all.
+    """
     play = play_of(story)
     text = STORIES[story](play)
     ends = play.paper.ends
@@ -555,7 +580,8 @@ def oddly_timed() -> RequestMany:
     "opened",
     [
         lambda: Consume(
-            "$JS.API.CONSUMER.MSG.NEXT.S.C", ConsumeOptions(acking=AckOptions(wait=1.0, in_progress=True))
+            "$JS.API.CONSUMER.MSG.NEXT.S.C",
+            ConsumeOptions(acking=AckOptions(wait=1.0, in_progress=True)),
         ),
         lambda: RequestMany("a", sentinel=empty_payload),
         lambda: JetStream().subscribe("s.*", stream="S", auto_ack=True),
@@ -598,13 +624,18 @@ def test_a_trace_of_no_recorder_of_ours_is_not_run():
 
 def test_credentials_tls_and_their_failures_are_told_again_and_are_in_no_trace():
     options = Options(
-        servers=(Server(host="sim", scheme="tls", user="v", password="cAnAry"), Server(host="other")),
+        servers=(
+            Server(host="sim", scheme="tls", user="v", password="cAnAry"),
+            Server(host="other"),
+        ),
         ask_for_credentials=True,
         randomize=False,
         connect_sweeps=None,
     )
     paper = Paper()
-    machine = Recorder(options, entropy=Random(1).randbytes, now=0.0, tape=Tape(paper, keep=Keep.FULL))
+    machine = Recorder(
+        options, entropy=Random(1).randbytes, now=0.0, tape=Tape(paper, keep=Keep.FULL)
+    )
     for now in (1.0, 11.0, 21.0):
         machine.handle_tick(now - 0.5)
         machine.transport_up(now)
@@ -641,7 +672,9 @@ def test_what_a_trace_kept_is_in_its_first_lines():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_sessions_full_of_misfortune_are_said_again(seed, monkeypatch):
-    """Links lost, servers restarted, consumers deleted, answers late; what cannot be made again is not opened."""
+    """Links lost, servers restarted, consumers deleted, answers late; what cannot be made again is
+    not opened.
+    """
     before = Recorder.open
 
     def opened(self, conversation, now):

@@ -67,7 +67,11 @@ def test_the_tables_say_what_is_meant_and_where_each_input_leads():
 | `BURNT` |  | `SHUT`, `OPEN` → `GONE` |
 | `SLAMMED` |  | `OPEN` → `SHUT` |
 """
-    said = {"Door.SHUT": "Nobody gets through.", "Push.PUSHED": "A hand | a foot.", "SHUT": "of another enum"}
+    said = {
+        "Door.SHUT": "Nobody gets through.",
+        "Push.PUSHED": "A hand | a foot.",
+        "SHUT": "of another enum",
+    }
 
     assert tables(TABLE, said) == expected
 

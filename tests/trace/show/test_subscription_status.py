@@ -1,6 +1,7 @@
 """How a link stands after each frame, and where the bars of its pulls end.
 
-A step is a frame of the client (``>``), of the server, an event, or a number that moves the clock; each frame or event is a row.
+A step is a frame of the client (``>``), of the server, an event, or a number that moves the clock;
+each frame or event is a row.
 """
 
 import json
@@ -34,7 +35,10 @@ class Play:
             elif step.startswith(">"):
                 record, sid = Sent(at=self.at, conn=conn, data=data), ""
             else:
-                record, sid = Received(at=self.at, conn=conn, data=data), "2" if "MSG" in step else ""
+                record, sid = (
+                    Received(at=self.at, conn=conn, data=data),
+                    "2" if "MSG" in step else "",
+                )
             self.lint.feed(self.row + 1, record)
             link, consumer = self.lint.observer.link(conn), None
             if " $JS.ACK." in step and not step.startswith(">"):
@@ -63,7 +67,9 @@ def pull(batch=2, expires=10, reply="_INBOX.p", **members):
 
 
 def delivery(number, payload="x"):
-    return f"MSG s 2 $JS.ACK.S.C.1.{number}.{number}.1700000000000000000.0 {len(payload)}\r\n{payload}"
+    return (
+        f"MSG s 2 $JS.ACK.S.C.1.{number}.{number}.1700000000000000000.0 {len(payload)}\r\n{payload}"
+    )
 
 
 def ack(number, body="+ACK"):
@@ -85,7 +91,9 @@ def test_what_was_asked_for_and_has_not_come_is_pending():
 
 
 def test_bytes_are_pending_where_they_were_asked_for():
-    play = Play("connected", SUB, pull(5, max_bytes=1000), delivery(1, "x" * 100), status("404 No Messages"))
+    play = Play(
+        "connected", SUB, pull(5, max_bytes=1000), delivery(1, "x" * 100), status("404 No Messages")
+    )
 
     assert play.column("bytes")[2] == 1000
     assert 700 < play.column("bytes")[3] < 900
@@ -115,7 +123,19 @@ def test_a_pull_that_the_server_has_read_is_over_when_its_time_is():
 
 def test_a_pull_that_waits_while_the_server_is_silent_is_over_an_expiry_after_it_was_heard_again():
     stopped = Play(
-        "connected", SUB, pull(expires=1), 5.0, ">PING", 6.0, "PONG", 6.9, ">PING", 7.1, ">PING", 7.2, ">PING"
+        "connected",
+        SUB,
+        pull(expires=1),
+        5.0,
+        ">PING",
+        6.0,
+        "PONG",
+        6.9,
+        ">PING",
+        7.1,
+        ">PING",
+        7.2,
+        ">PING",
     )
 
     assert stopped.column("messages") == [0, 0, 2, 2, 2, 2, 0, 0]
@@ -175,7 +195,15 @@ def test_each_link_stands_for_itself():
 
 def test_a_delivery_is_unsettled_until_its_first_terminal_ack():
     play = Play(
-        "connected", SUB, delivery(1), delivery(2), ack(1, "+WPI"), ack(1), ack(1), ack(2, ""), ack(9)
+        "connected",
+        SUB,
+        delivery(1),
+        delivery(2),
+        ack(1, "+WPI"),
+        ack(1),
+        ack(1),
+        ack(2, ""),
+        ack(9),
     )
 
     assert play.column("unsettled") == [0, 0, 1, 2, 2, 1, 1, 0, 0]
@@ -191,7 +219,9 @@ def test_questions_requests_and_pings_wait_for_their_answers():
     question = "HMSG s 2 $JS.FC.S.x 36 36\r\nNATS/1.0 100 FlowControl Request\r\n\r\n"
     answer = ">PUB $JS.FC.S.x 0\r\n"
     asked = ">PUB $JS.API.INFO _INBOX.r 0\r\n"
-    play = Play("connected", SUB, question, answer, answer, asked, "MSG _INBOX.r 3 2\r\n{}", "PING", ">PONG")
+    play = Play(
+        "connected", SUB, question, answer, answer, asked, "MSG _INBOX.r 3 2\r\n{}", "PING", ">PONG"
+    )
 
     assert play.column("questions") == [0, 0, 1, 0, 0, 0, 0, 0, 0]
     assert play.column("requests") == [0, 0, 0, 0, 0, 1, 0, 0, 0]
@@ -245,13 +275,17 @@ def test_a_pull_that_is_served_on_the_link_behind_the_lost_one_is_served(inbox):
 
 
 def test_a_pull_that_is_served_in_part_behind_its_link_says_how_much_came():
-    play = Play("connected", SUB, pull(20), delivery(1), "eof", "connected", SUB, delivery(2), delivery(3))
+    play = Play(
+        "connected", SUB, pull(20), delivery(1), "eof", "connected", SUB, delivery(2), delivery(3)
+    )
 
     assert told(play) == [(3, 20, "DISCONNECTED")]
 
 
 def test_what_comes_on_a_new_link_is_for_its_own_pulls_first_and_then_for_those_of_the_lost_one():
-    play = Play("connected", SUB, pull(1), "eof", "connected", SUB, pull(1), *map(delivery, (1, 2, 3)))
+    play = Play(
+        "connected", SUB, pull(1), "eof", "connected", SUB, pull(1), *map(delivery, (1, 2, 3))
+    )
 
     assert play.pulls == [-1, -1, 0, -1, -1, -1, 1, 1, 0, -1]
     assert told(play) == [(1, 1, "FILLED"), (1, 1, "FILLED")]
@@ -288,7 +322,9 @@ def test_a_delivery_may_be_the_first_that_is_known_of_a_link():
 
 def test_a_pull_is_open_again_where_what_was_put_down_to_it_was_for_another():
     left = "408 Request Timeout\r\nNats-Pending-Messages: 2\r\nNats-Pending-Bytes: 0"
-    play = Play("connected", ">SUB _INBOX.* 2", pull(2, reply="_INBOX.a"), pull(3, reply="_INBOX.b"))
+    play = Play(
+        "connected", ">SUB _INBOX.* 2", pull(2, reply="_INBOX.a"), pull(3, reply="_INBOX.b")
+    )
     play(delivery(1), delivery(2), status(left, "_INBOX.a"))
 
     # Two came for the second pull, so the server has one to send for it and none for the first.
@@ -300,7 +336,9 @@ def test_a_pull_is_open_again_where_what_was_put_down_to_it_was_for_another():
 def test_a_pull_that_was_not_filled_after_all_is_a_bar_that_goes_on():
     first, second = pull(1, reply="_INBOX.a"), pull(2, reply="_INBOX.b")
     left = "408 Request Timeout\r\nNats-Pending-Messages: 1\r\nNats-Pending-Bytes: 0"
-    play = Play("connected", ">SUB _INBOX.* 2", first, second, delivery(1), status(left, "_INBOX.b"))
+    play = Play(
+        "connected", ">SUB _INBOX.* 2", first, second, delivery(1), status(left, "_INBOX.b")
+    )
 
     assert play.column("pulls") == [0, 0, 1, 2, 1, 1]
     assert play.column("messages") == [0, 0, 1, 3, 2, 1]
@@ -318,7 +356,9 @@ def test_a_pull_that_was_not_filled_after_all_is_a_bar_that_goes_on():
 
 
 def test_a_pull_that_is_filled_long_behind_its_time_is_filled():
-    late = Play("connected", SUB, pull(1, expires=1), 0.5, "PING", 9.0, "PING", 99.0, "PING", delivery(1))
+    late = Play(
+        "connected", SUB, pull(1, expires=1), 0.5, "PING", 9.0, "PING", 99.0, "PING", delivery(1)
+    )
 
     assert late.column("pulls") == [0, 0, 1, 1, 0, 0, 0]
     assert late.finish() == [(2, 6, 99.0, "FILLED")]
@@ -332,7 +372,15 @@ def test_the_work_for_many_open_pulls_of_one_subscription_grows_with_their_numbe
     def work(count):
         waited = [each for number in range(count) for each in (2 + number / 100, ">PING")]
         came = waited if silent else map(delivery, range(1, count + 1))
-        steps = ("connected", SUB, *[pull(2, expires=1)] * count, *came, count + 99.0, "PING", "PING")
+        steps = (
+            "connected",
+            SUB,
+            *[pull(2, expires=1)] * count,
+            *came,
+            count + 99.0,
+            "PING",
+            "PING",
+        )
         return lines_run(lambda: told(Play(*steps)))
 
     assert work(400) < 2.4 * work(200)

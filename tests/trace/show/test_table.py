@@ -9,7 +9,17 @@ PING = Meaning("ping", {})
 
 
 def row(table, **values):
-    table.add(**{"line": 1, "at": 0.0, "conn": "a", "way": "<", "words": "PING", "meaning": PING, **values})
+    table.add(
+        **{
+            "line": 1,
+            "at": 0.0,
+            "conn": "a",
+            "way": "<",
+            "words": "PING",
+            "meaning": PING,
+            **values,
+        }
+    )
     return table
 
 
@@ -20,7 +30,16 @@ def unpacked(table):
 def test_a_row_is_a_number_in_each_column_and_what_repeats_stands_once():
     table = Table()
     row(table, line=3, at=0.5, size=6, standing=DOWN, pull=2)
-    row(table, line=4, at=1.25, conn="b", way=">", words="PONG", meaning=Meaning("pong", {}), standing=DOWN)
+    row(
+        table,
+        line=4,
+        at=1.25,
+        conn="b",
+        way=">",
+        words="PONG",
+        meaning=Meaning("pong", {}),
+        standing=DOWN,
+    )
     row(table, line=5, at=1.5)
 
     assert table.as_json() == {
@@ -74,7 +93,9 @@ def test_words_and_bytes_of_any_length_are_bounded():
 
 
 def test_whole_numbers_that_not_every_reader_knows_exactly_are_text():
-    table = row(Table(), meaning=Meaning("delivery", {"sequence": 2**64 - 1, "left": 2**53 - 1, "s": 1.5}))
+    table = row(
+        Table(), meaning=Meaning("delivery", {"sequence": 2**64 - 1, "left": 2**53 - 1, "s": 1.5})
+    )
     table.pack()
 
     assert unpacked(table)[0][0][0] == {"sequence": str(2**64 - 1), "left": 2**53 - 1, "s": 1.5}

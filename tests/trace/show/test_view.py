@@ -1,6 +1,7 @@
 """The view of a trace: which rows there are, what stands in them, and what belongs together.
 
-How a link stands after each frame, and the bars of pulls, have their rules in `tests/trace/show/test_subscription_status.py`.
+How a link stands after each frame, and the bars of pulls, have their rules in
+`tests/trace/show/test_subscription_status.py`.
 """
 
 import json
@@ -44,7 +45,9 @@ def view(text, keep=Keep.FULL, first=1, last=None):
             fields=fields,
             text=shown,
             said=told["kinds"][columns["kind"][number]],
-            stands=dict(zip(told["standing"], told["standings"][columns["standing"][number]], strict=True)),
+            stands=dict(
+                zip(told["standing"], told["standings"][columns["standing"][number]], strict=True)
+            ),
         )
         for number, (fields, shown) in enumerate(details)
     ]
@@ -139,7 +142,9 @@ def test_what_shows_while_nobody_says_anything_is_a_row_of_time():
 
 
 def test_what_answers_something_names_its_line():
-    request = "> a PUB $JS.API.STREAM.INFO.S _INBOX.r 0\\r\\n\\r\\n\n< a MSG _INBOX.r 3 2\\r\\n{}\\r\\n\n"
+    request = (
+        "> a PUB $JS.API.STREAM.INFO.S _INBOX.r 0\\r\\n\\r\\n\n< a MSG _INBOX.r 3 2\\r\\n{}\\r\\n\n"
+    )
     publish = "> a PUB orders.new _INBOX.s 1\\r\\n1\\r\\n\n< a MSG _INBOX.s 3 2\\r\\n{}\\r\\n\n"
     flow = (
         "< a HMSG _INBOX.p 2 $JS.FC.S.C.x 36 36\\r\\nNATS/1.0 100 FlowControl Request\\r\\n\\r\\n\\r\\n\n"
@@ -179,7 +184,8 @@ def created(ack_policy, **more):
 
 
 @pytest.mark.parametrize(
-    ("before", "unsettled"), [("", [1, 2, 1]), (created("explicit"), [1, 2, 1]), (created("none"), [0, 0, 0])]
+    ("before", "unsettled"),
+    [("", [1, 2, 1]), (created("explicit"), [1, 2, 1]), (created("none"), [0, 0, 0])],
 )
 def test_deliveries_are_unsettled_until_their_ack_unless_the_consumer_wants_none(before, unsettled):
     seen = view(HELLO + before + DELIVERY.format(1) + DELIVERY.format(2) + ACKED.format(1))
@@ -190,7 +196,10 @@ def test_deliveries_are_unsettled_until_their_ack_unless_the_consumer_wants_none
 def test_behind_what_a_client_should_not_have_said_nothing_can_be_read():
     seen = view(HELLO + "> a WHAT\\r\\n\n> a PING\\r\\n\n")
 
-    assert [row.words for row in seen.rows[-2:]] == ["unreadable: Unknown Protocol Operation", "unreadable"]
+    assert [row.words for row in seen.rows[-2:]] == [
+        "unreadable: Unknown Protocol Operation",
+        "unreadable",
+    ]
 
 
 @pytest.mark.parametrize(("text", "way"), [("< a WHAT\\r\\n\n", "<"), ("< a HMSG a b 9 1\\r\\n1\\r\\n\n", "<")])  # fmt: skip
@@ -214,7 +223,9 @@ def test_a_frame_that_never_became_whole_is_told_where_its_link_ends():
 
 
 def test_lines_before_the_first_wanted_one_are_known_and_not_shown():
-    seen = view(HELLO + PULL + DELIVERY.format(1) + ACKED.format(1) * 2 + DELIVERY.format(2), first=10)
+    seen = view(
+        HELLO + PULL + DELIVERY.format(1) + ACKED.format(1) * 2 + DELIVERY.format(2), first=10
+    )
 
     assert [row.line for row in seen.rows] == [10, 11, 12]
     assert [row.stands["messages"] for row in seen.rows] == [1, 1, 0]
@@ -301,7 +312,9 @@ def test_an_answer_on_another_link_or_to_a_row_that_is_not_shown_names_none():
 
 
 def test_a_pull_names_no_row_that_is_its_answer():
-    seen = view(HELLO + PULL + "< a HMSG _INBOX.p 2 28 28\\r\\nNATS/1.0 404 No Messages\\r\\n\\r\\n\\r\\n\n")
+    seen = view(
+        HELLO + PULL + "< a HMSG _INBOX.p 2 28 28\\r\\nNATS/1.0 404 No Messages\\r\\n\\r\\n\\r\\n\n"
+    )
 
     assert seen.rows[-1].pair == -1
 

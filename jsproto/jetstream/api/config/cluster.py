@@ -1,7 +1,8 @@
 """Which servers hold a stream or consumer, how well they are, and which ones shall hold it.
 
-While a group is being moved, or changes its size, its state says what is wished for and how far that is (2.15): see
-:class:`DesiredCluster`. Older servers show the new peers among the replicas and nothing else.
+While a group is being moved, or changes its size, its state says what is wished for and how far
+that is (2.15): see :class:`DesiredCluster`. Older servers show the new peers among the replicas and
+nothing else.
 """
 
 # ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
@@ -33,7 +34,8 @@ class Placement(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class PeerInfo(Document):
-    """A follower: ``active`` is how long ago it was heard of (``None``: never), ``lag`` how many operations it is behind.
+    """A follower: ``active`` is how long ago it was heard of (``None``: never), ``lag`` how many
+    operations it is behind.
 
     Attributes:
         pending: it shall hold a part, and is not of the group yet (2.15).

@@ -1,4 +1,6 @@
-"""Consumers as the API describes them: configuration, progress and priority groups (servers 2.9 to 2.15)."""
+"""Consumers as the API describes them: configuration, progress and priority groups (servers 2.9 to
+2.15).
+"""
 
 # ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
 
@@ -29,7 +31,12 @@ from jsproto.jetstream.api.codecs import (
 )
 from jsproto.jetstream.api.config.cluster import ClusterInfo
 from jsproto.jetstream.api.config.diff import Difference
-from jsproto.jetstream.api.config.enums import AckPolicy, DeliverPolicy, PriorityPolicy, ReplayPolicy
+from jsproto.jetstream.api.config.enums import (
+    AckPolicy,
+    DeliverPolicy,
+    PriorityPolicy,
+    ReplayPolicy,
+)
 from jsproto.jetstream.api.document import Document, Nested, mapping, member, of
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.wire.subjects import unbroken
@@ -40,8 +47,9 @@ from jsproto.wire.subjects import unbroken
 class ConsumerConfig(Document):
     """Configuration of a consumer. ``None`` leaves a setting to the server.
 
-    A consumer with ``durable_name`` stays; one with ``name`` alone goes after ``inactive_threshold`` without use. One
-    with ``deliver_subject`` is pushed, all others are pulled.
+    A consumer with ``durable_name`` stays; one with ``name`` alone goes after
+    ``inactive_threshold`` without use. One with ``deliver_subject`` is pushed, all others are
+    pulled.
 
     Raises:
         InvalidConfig: a value of the wrong form, named.
@@ -85,7 +93,9 @@ class ConsumerConfig(Document):
 
     @property
     def sample_percent(self) -> int | None:
-        """``sample_freq`` as a number: which share of acks is sampled. ``None`` if unset or no number (B196)."""
+        """``sample_freq`` as a number: which share of acks is sampled. ``None`` if unset or no
+        number (B196).
+        """
         text = str(self.sample_freq or "").removesuffix("%").strip()
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 3 else None
 
@@ -93,7 +103,8 @@ class ConsumerConfig(Document):
         """This very configuration, if it can be asked for.
 
         Raises:
-            InvalidConfig: both filters (B208, server 10136), or two names that differ (server 10132).
+            InvalidConfig: both filters (B208, server 10136), or two names that differ (server
+                10132).
             InvalidSubject: a subject or a group that no line can carry.
         """
         if self.filter_subject and self.filter_subjects:
@@ -104,7 +115,9 @@ class ConsumerConfig(Document):
             raise InvalidConfig(
                 f"expected name and durable_name to be equal, seen {self.name!r} and {self.durable_name!r}"
             )
-        for subject in filter(None, (self.filter_subject, *self.filter_subjects, self.deliver_subject)):
+        for subject in filter(
+            None, (self.filter_subject, *self.filter_subjects, self.deliver_subject)
+        ):
             unbroken(subject, "subject of a consumer")
         for group in filter(None, (self.deliver_group, *self.priority_groups)):
             unbroken(group, "group of a consumer")
@@ -138,8 +151,8 @@ class ConsumerInfo(Document):
 
     Attributes:
         reset_seq: the stream sequence at which a reset starts again (2.14).
-        changed: what a create-or-update that compares (``compare``) has made different; empty if it made the consumer, or
-            nothing differs. No member of the API.
+        changed: what a create-or-update that compares (``compare``) has made different; empty if it
+            made the consumer, or nothing differs. No member of the API.
     """
 
     stream_name: str = field(metadata=of(NAME))
@@ -156,12 +169,16 @@ class ConsumerInfo(Document):
     push_bound: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
     paused: bool = member(FLAG, False)  # noqa: FBT003 - the same
     pause_remaining: timedelta | None = member(DURATION)
-    priority_groups: Sequence[PriorityGroupState] = member(ListCodec(Nested(PriorityGroupState)), ())
+    priority_groups: Sequence[PriorityGroupState] = member(
+        ListCodec(Nested(PriorityGroupState)), ()
+    )
     ts: Timestamp | None = member(TIME)
     reset_seq: int | None = member(INTEGER)
     changed: Sequence[Difference] = field(default=(), eq=False)
 
     @property
     def open_work(self) -> int:
-        """Messages that are still to be done: those to come, and those handed out without an ack (redeliveries among them)."""
+        """Messages that are still to be done: those to come, and those handed out without an ack
+        (redeliveries among them).
+        """
         return self.num_pending + self.num_ack_pending

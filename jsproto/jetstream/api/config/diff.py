@@ -1,10 +1,12 @@
 """What differs between a configuration that is wished for and one that is there, field by field.
 
-Theory. The server fills in what a request leaves out, adds labels of its own and writes "no limit" as -1. So only what the
-wish says is compared, label by label, and 0 and -1 are the same where both mean "no limit". Everything else that differs
-is a :class:`Difference`; a configuration without any is what was wished for.
+Theory. The server fills in what a request leaves out, adds labels of its own and writes "no limit"
+as -1. So only what the wish says is compared, label by label, and 0 and -1 are the same where both
+mean "no limit". Everything else that differs is a :class:`Difference`; a configuration without any
+is what was wished for.
 
-:func:`changes` looks from one configuration to the one behind it: what was set and is not any more differs too.
+:func:`changes` looks from one configuration to the one behind it: what was set and is not any more
+differs too.
 
 The server's own labels (``_nats.``) are no settings. Nobody compares them, on either side.
 
@@ -24,7 +26,14 @@ from jsproto.jetstream.api.document import Document, table
 
 #: Where 0 asks for what the server writes as -1.
 NO_LIMIT: Final = frozenset(
-    {"max_consumers", "max_msgs", "max_bytes", "max_msgs_per_subject", "max_msg_size", "max_deliver"}
+    {
+        "max_consumers",
+        "max_msgs",
+        "max_bytes",
+        "max_msgs_per_subject",
+        "max_msg_size",
+        "max_deliver",
+    }
 )
 
 
@@ -34,7 +43,8 @@ class Difference:
     """One setting that is not as wished; or, of what has changed, not as it was.
 
     Attributes:
-        setting: its name; within other documents after a dot or an index, such as ``sources[0].filter_subject``.
+        setting: its name; within other documents after a dot or an index, such as
+            ``sources[0].filter_subject``.
         wanted: the value that is wished for; the new one of what has changed.
         there: the value that is there, ``None`` if none is set; the old one of what has changed.
     """
@@ -53,7 +63,9 @@ def differences(wanted: Document, there: Document) -> tuple[Difference, ...]:
 
 
 def changes(old: Document, new: Document) -> tuple[Difference, ...]:
-    """Every setting of ``new`` that ``old`` does not have, in the order of the fields; then what only ``old`` has."""
+    """Every setting of ``new`` that ``old`` does not have, in the order of the fields; then what
+    only ``old`` has.
+    """
     came = differences(new, old)
     said = {each.setting for each in came}
     went = (
@@ -76,7 +88,9 @@ def _documents(wanted: Document, there: Document | None, at: str) -> Iterable[Di
             yield Difference(setting=f"{at}{name}", wanted=wish, there=have)
 
 
-def _values(wish: object, have: object, at: str, *, unlimited: bool = False) -> Iterable[Difference]:
+def _values(
+    wish: object, have: object, at: str, *, unlimited: bool = False
+) -> Iterable[Difference]:
     if isinstance(wish, Document):
         yield from _documents(wish, have if isinstance(have, Document) else None, f"{at}.")
     elif isinstance(wish, Mapping):
@@ -86,8 +100,12 @@ def _values(wish: object, have: object, at: str, *, unlimited: bool = False) -> 
                 yield Difference(setting=f"{at}.{name}", wanted=value, there=labels.get(name))
     elif isinstance(wish, tuple):
         listed = cast("tuple[object, ...]", wish)
-        yield from _lists(listed, cast("tuple[object, ...]", have if isinstance(have, tuple) else ()), at)
-    elif wish != have and (wish or have) and not (unlimited and _no_limit(wish) and _no_limit(have)):
+        yield from _lists(
+            listed, cast("tuple[object, ...]", have if isinstance(have, tuple) else ()), at
+        )
+    elif (
+        wish != have and (wish or have) and not (unlimited and _no_limit(wish) and _no_limit(have))
+    ):
         yield Difference(setting=at, wanted=wish, there=have)
 
 

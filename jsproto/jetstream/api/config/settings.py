@@ -1,8 +1,9 @@
-"""Settings of streams and consumers by name: what the facade takes in place of a whole configuration.
+"""Settings of streams and consumers by name: what the facade takes in place of a whole
+configuration.
 
 ``js.create_stream(name="ORDERS", subjects=["ORDERS.*"])`` is checked by a type checker as far as
-``StreamConfig(name="ORDERS", subjects=["ORDERS.*"])`` is. The tables are the fields of the two configurations, and a test
-keeps them so; what they mean is said there.
+``StreamConfig(name="ORDERS", subjects=["ORDERS.*"])`` is. The tables are the fields of the two
+configurations, and a test keeps them so; what they mean is said there.
 """
 
 from __future__ import annotations
@@ -127,7 +128,8 @@ class ConsumerSettings(TypedDict, total=False):
 
 
 class PushSettings(TypedDict, total=False):
-    """Fields of `jsproto.jetstream.api.config.consumer.ConsumerConfig` that mean something where the server pushes.
+    """Fields of `jsproto.jetstream.api.config.consumer.ConsumerConfig` that mean something where
+    the server pushes.
 
     Filter and group are missing: they are the subject and the queue of the subscription.
     """
@@ -160,7 +162,9 @@ class PushSettings(TypedDict, total=False):
 
 
 class OrderedSettings(TypedDict, total=False):
-    """Fields of `jsproto.jetstream.api.config.consumer.ConsumerConfig` that an ordered consumer leaves to its user."""
+    """Fields of `jsproto.jetstream.api.config.consumer.ConsumerConfig` that an ordered consumer
+    leaves to its user.
+    """
 
     description: str | None
     deliver_policy: DeliverPolicy | str | None
@@ -176,14 +180,18 @@ class OrderedSettings(TypedDict, total=False):
     extra: Mapping[str, object]
 
 
-def configured(kind: type[DocumentT], config: DocumentT | None, settings: Mapping[str, object]) -> DocumentT:
+def configured(
+    kind: type[DocumentT], config: DocumentT | None, settings: Mapping[str, object]
+) -> DocumentT:
     """A configuration from a whole one, from settings by name, or from both.
 
     Raises:
         InvalidConfig: neither, something else, no such setting, or one that is needed is missing.
     """
     if config is not None and not isinstance(cast("object", config), kind):
-        raise InvalidConfig(f"expected a {kind.__name__} or settings by name, seen {shorten(config)}")
+        raise InvalidConfig(
+            f"expected a {kind.__name__} or settings by name, seen {shorten(config)}"
+        )
     if config is not None:
         return config.evolve(**settings)
     known = {each.name: each for each in fields(kind)}
@@ -192,7 +200,9 @@ def configured(kind: type[DocumentT], config: DocumentT | None, settings: Mappin
         raise InvalidConfig(
             f"expected settings of {kind.__name__}, seen {shorten(unknown)}{meant(unknown, known)}"
         )
-    missing = [name for name, each in known.items() if each.default is NOTHING and name not in settings]
+    missing = [
+        name for name, each in known.items() if each.default is NOTHING and name not in settings
+    ]
     if missing:
         raise InvalidConfig(f"expected {kind.__name__} with {', '.join(missing)}, it was not given")
     return kind(**cast("Mapping[str, Any]", settings))

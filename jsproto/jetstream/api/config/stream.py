@@ -1,4 +1,6 @@
-"""Streams as the API describes them: configuration, state, origin and placement (servers 2.9 to 2.15)."""
+"""Streams as the API describes them: configuration, state, origin and placement (servers 2.9 to
+2.15).
+"""
 
 # ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
 
@@ -104,14 +106,17 @@ class StreamSource(Document):
         subject_transforms: Sequence[SubjectTransform] = (),
         consumer: StreamConsumerSource | None = None,
     ) -> Self:
-        """A stream of another JetStream domain, as other clients say ``Domain``: ``external.api`` is ``$JS.<domain>.API``.
+        """A stream of another JetStream domain, as other clients say ``Domain``: ``external.api``
+        is ``$JS.<domain>.API``.
 
-        The server knows no domain of a source; what it answers, and what is compared with it, has ``external``.
+        The server knows no domain of a source; what it answers, and what is compared with it, has
+        ``external``.
 
         Args:
             name: the stream there.
             domain: one token.
-            deliver: prefix of the subjects that its messages come on; the server chooses them without.
+            deliver: prefix of the subjects that its messages come on; the server chooses them
+                without.
             opt_start_seq: as the field, and so are the others.
             opt_start_time: the instant to begin at.
             filter_subject: which messages.
@@ -145,7 +150,8 @@ class ConsumerLimits(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class StreamConfig(Document):
-    """Configuration of a stream. ``None`` leaves a setting to the server; -1 means "no limit" where the server has it.
+    """Configuration of a stream. ``None`` leaves a setting to the server; -1 means "no limit" where
+    the server has it.
 
     Raises:
         InvalidConfig: a value of the wrong form, named.
@@ -223,7 +229,9 @@ class StreamState(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class StreamSourceInfo(Document):
-    """How far a mirror or source has come. ``active`` is how long ago it was heard of, ``None`` before the first contact."""
+    """How far a mirror or source has come. ``active`` is how long ago it was heard of, ``None``
+    before the first contact.
+    """
 
     name: str = field(metadata=of(NAME))
     external: ExternalStream | None = member(Nested(ExternalStream))
@@ -251,9 +259,10 @@ class StreamInfo(Document):
     """A stream as the server describes it.
 
     Attributes:
-        did_create: what the server says of a create; 2.15.1 says true also for a stream that was there already.
-        changed: what a create-or-update that compares (``compare``) has made different; empty if it made the stream, or
-            nothing differs. No member of the API.
+        did_create: what the server says of a create; 2.15.1 says true also for a stream that was
+            there already.
+        changed: what a create-or-update that compares (``compare``) has made different; empty if it
+            made the stream, or nothing differs. No member of the API.
         total: how many subjects the details have in all; ``offset`` and ``limit`` belong to it.
     """
 

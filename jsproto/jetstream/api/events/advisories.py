@@ -1,11 +1,14 @@
-"""What JetStream tells of itself: advisories, and metrics of acks, as typed events by their type string (ADR-2).
+"""What JetStream tells of itself: advisories, and metrics of acks, as typed events by their type
+string (ADR-2).
 
-Theory. An event is a JSON object on a subject below ``$JS.EVENT``, and its ``type`` says what it is; the subject only helps to
-choose. One class for each shape, one row in :data:`EVENTS` for each type. A type that this version does not know is an
-:class:`Event` with everything in ``extra``, so a newer server is heard too. Two old subjects, from before 2020, are still listened
-to by who asks for all (:data:`HISTORICAL`).
+Theory. An event is a JSON object on a subject below ``$JS.EVENT``, and its ``type`` says what it
+is; the subject only helps to choose. One class for each shape, one row in :data:`EVENTS` for each
+type. A type that this version does not know is an :class:`Event` with everything in ``extra``, so a
+newer server is heard too. Two old subjects, from before 2020, are still listened to by who asks for
+all (:data:`HISTORICAL`).
 
-Events are published once and kept by nobody: who must not miss any stores them in a stream of its own.
+Events are published once and kept by nobody: who must not miss any stores them in a stream of its
+own.
 """
 
 # ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
@@ -141,7 +144,9 @@ class LeaderElected(ConsumerEvent):
 @final
 @frozen(kw_only=True, repr=False)
 class QuorumLost(ConsumerEvent):
-    """Too few servers of the group of a stream, or consumer, are there: nothing is stored or delivered."""
+    """Too few servers of the group of a stream, or consumer, are there: nothing is stored or
+    delivered.
+    """
 
     replicas: Sequence[PeerInfo] = member(ListCodec(Nested(PeerInfo)), ())
 

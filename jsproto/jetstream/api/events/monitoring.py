@@ -1,8 +1,10 @@
-"""What servers say of themselves, typed: the answers to VARZ, JSZ, CONNZ, HEALTHZ, STATSZ and USER.INFO.
+"""What servers say of themselves, typed: the answers to VARZ, JSZ, CONNZ, HEALTHZ, STATSZ and
+USER.INFO.
 
-Theory. These are the documents of the server's monitoring (server/monitor.go, server/events.go, 2.9 to 2.15). They change with each
-version, so nothing in them is needed, and what this version does not know is in ``extra``, at every depth. Durations are
-nanoseconds on the wire and ``timedelta`` here; those that a server writes as text (``rtt``, ``uptime``, ``idle``) are text.
+Theory. These are the documents of the server's monitoring (server/monitor.go, server/events.go, 2.9
+to 2.15). They change with each version, so nothing in them is needed, and what this version does
+not know is in ``extra``, at every depth. Durations are nanoseconds on the wire and ``timedelta``
+here; those that a server writes as text (``rtt``, ``uptime``, ``idle``) are text.
 """
 
 # ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
@@ -40,7 +42,9 @@ from jsproto.jetstream.api.timestamps import Timestamp
 @final
 @frozen(kw_only=True, repr=False)
 class JsLimits(Document):
-    """How JetStream is configured on a server. ``sync_interval`` is how long a file may wait to be synced."""
+    """How JetStream is configured on a server. ``sync_interval`` is how long a file may wait to be
+    synced.
+    """
 
     max_memory: int = member(INTEGER, 0)
     max_storage: int = member(INTEGER, 0)
@@ -96,7 +100,8 @@ class StreamDetail(Document):
     """A stream, as a server sees it; what is in it depends on what was asked for.
 
     Attributes:
-        consumer_detail: its consumers; ``None`` if they were not asked for, which does not mean that there are none.
+        consumer_detail: its consumers; ``None`` if they were not asked for, which does not mean
+            that there are none.
     """
 
     name: str = member(TEXT, "")
@@ -116,7 +121,8 @@ class AccountDetail(JsStats):
     """What one account has of JetStream on a server; 2**64 - 1 is "no limit" in what is reserved.
 
     Attributes:
-        stream_detail: its streams; ``None`` if they were not asked for, which does not mean that there are none.
+        stream_detail: its streams; ``None`` if they were not asked for, which does not mean that
+            there are none.
     """
 
     name: str = member(TEXT, "")
@@ -132,7 +138,8 @@ class Jsz(JsStats):
 
     Attributes:
         disabled: there is no JetStream on this server.
-        account_details: accounts; ``None`` if the answer has no details, because they were not asked for: that is not "no accounts".
+        account_details: accounts; ``None`` if the answer has no details, because they were not
+            asked for: that is not "no accounts".
         total: accounts in all, of which ``account_details`` may be a page.
     """
 
@@ -278,7 +285,8 @@ class Healthz(Document):
     """Whether a server is well.
 
     Attributes:
-        status: ``ok``, or another word; then ``error`` says what is not, or ``errors`` each thing if details were asked for.
+        status: ``ok``, or another word; then ``error`` says what is not, or ``errors`` each thing
+            if details were asked for.
         status_code: as HTTP would say it; 0 from servers before 2.10.
     """
 
@@ -338,7 +346,9 @@ class ConnectionInfo(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class Connz(Document):
-    """Connections of clients: ``connections`` are ``num_connections`` of ``total``, from ``offset`` on."""
+    """Connections of clients: ``connections`` are ``num_connections`` of ``total``, from ``offset``
+    on.
+    """
 
     server_id: str = member(TEXT, "")
     now: Timestamp | None = member(TIME)
@@ -350,9 +360,11 @@ class Connz(Document):
 
     @property
     def next_offset(self) -> int | None:
-        """The ``offset`` to ask for the next page with; ``None`` behind the last one, also if there are fewer by now than there were.
+        """The ``offset`` to ask for the next page with; ``None`` behind the last one, also if there
+        are fewer by now than there were.
 
-        Servers sort a page by what may change: keep one connection of each ``cid``, a connection may be seen twice.
+        Servers sort a page by what may change: keep one connection of each ``cid``, a connection
+        may be seen twice.
         """
         reached = self.offset + len(self.connections)
         return reached if self.connections and reached < self.total else None

@@ -1,8 +1,11 @@
-"""JSON Schema of each event that is known by its type: for whoever checks, stores or generates code from them elsewhere.
+"""JSON Schema of each event that is known by its type: for whoever checks, stores or generates code
+from them elsewhere.
 
-Theory. A schema is drawn from the class of the event, so there is one table of members, and a few words more: which of them are in every
-event of that type (those that the server writes without ``omitempty``, server/jetstream_events.go). Members that a newer server adds are
-allowed at every depth. ``spec/schemas`` holds all of them as files; recorded and live events are checked against them.
+Theory. A schema is drawn from the class of the event, so there is one table of members, and a few
+words more: which of them are in every event of that type (those that the server writes without
+``omitempty``, server/jetstream_events.go). Members that a newer server adds are allowed at every
+depth. ``spec/schemas`` holds all of them as files; recorded and live events are checked against
+them.
 """
 
 from __future__ import annotations
@@ -52,14 +55,17 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def event_schema(kind: str) -> dict[str, object]:
-    """The schema of the events of one type, such as ``io.nats.jetstream.advisory.v1.max_deliver``; a new dict each time.
+    """The schema of the events of one type, such as ``io.nats.jetstream.advisory.v1.max_deliver``;
+    a new dict each time.
 
     Raises:
         InvalidConfig: no such type is known.
     """
     event = EVENTS.get(kind)
     if event is None:
-        raise InvalidConfig(f"expected one of the {len(EVENTS)} types of events, seen {shorten(kind)}")
+        raise InvalidConfig(
+            f"expected one of the {len(EVENTS)} types of events, seen {shorten(kind)}"
+        )
     return {
         "$schema": DIALECT,
         "title": kind,

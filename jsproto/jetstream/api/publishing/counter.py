@@ -1,8 +1,9 @@
 """Counters: subjects whose messages are added up by the stream (2.12, ADR-49).
 
-Theory. A publisher says by how much (`PublishOptions.incr`), and the acknowledgement says the new value (`PubAck.val`). The last message
-of the subject holds the value as text in JSON, so that no reader rounds it, and in its headers how much was added last, and how
-much each other stream has brought in where counters are collected from several. All of it is exact, whatever its size.
+Theory. A publisher says by how much (`PublishOptions.incr`), and the acknowledgement says the new
+value (`PubAck.val`). The last message of the subject holds the value as text in JSON, so that no
+reader rounds it, and in its headers how much was added last, and how much each other stream has
+brought in where counters are collected from several. All of it is exact, whatever its size.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ def _numbers(subjects: object) -> Mapping[str, int]:
     if not isinstance(subjects, dict):
         raise InvalidResponse(f"expected values by subject in {SOURCES}, seen {shorten(subjects)}")
     return {
-        subject: _number(value, SOURCES) for subject, value in cast("Mapping[str, object]", subjects).items()
+        subject: _number(value, SOURCES)
+        for subject, value in cast("Mapping[str, object]", subjects).items()
     }
 
 

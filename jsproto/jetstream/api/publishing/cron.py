@@ -1,15 +1,17 @@
-"""Cron patterns of six fields, as the server reads them: which seconds match, and which is the next (ADR-51).
+"""Cron patterns of six fields, as the server reads them: which seconds match, and which is the next
+(ADR-51).
 
-Theory. A pattern says for second, minute, hour, day of the month, month and day of the week which values match. A field is a
-list of ranges with steps: ``*``, ``?``, ``5``, ``1-5``, ``*/15``, ``10/5`` (from 10 on), names of months and days. Each becomes a
-set of bits.
+Theory. A pattern says for second, minute, hour, day of the month, month and day of the week which
+values match. A field is a list of ranges with steps: ``*``, ``?``, ``5``, ``1-5``, ``*/15``,
+``10/5`` (from 10 on), names of months and days. Each becomes a set of bits.
 
-A moment matches if all of its fields do, but for the two fields of days: if neither was a star, either is enough, as cron has
-always had it.
+A moment matches if all of its fields do, but for the two fields of days: if neither was a star,
+either is enough, as cron has always had it.
 
-The next match is found by looking at the fields from the largest to the smallest and jumping to where a field that does not
-match changes. Days and months are those of the time zone, hours and less are counted on the one line of time: where clocks are put
-back an hour comes twice and matches twice, where they are put forward an hour is missing and matches nothing. So the server does it
+The next match is found by looking at the fields from the largest to the smallest and jumping to
+where a field that does not match changes. Days and months are those of the time zone, hours and
+less are counted on the one line of time: where clocks are put back an hour comes twice and matches
+twice, where they are put forward an hour is missing and matches nothing. So the server does it
 (cron.go). It gives up after five years, and a pattern that finds nothing by then is refused.
 
 The server knows zones by name and has their tables; here the caller brings the ``tzinfo``.
@@ -110,13 +112,17 @@ class Cron:
         )
 
     def following(self, second: int, zone: tzinfo = UTC) -> int | None:
-        """The first matching second behind one, both counted from 1970; ``None`` if there is none within five years."""
+        """The first matching second behind one, both counted from 1970; ``None`` if there is none
+        within five years.
+        """
         at = second + 1
         try:
             limit = _local(at, zone).year + _YEARS
             while (local := _local(at, zone)).year <= limit:
                 if not self.months >> local.month & 1:
-                    at = _later(at, local, _midnight(local.replace(day=28) + timedelta(days=4), zone, day=1))
+                    at = _later(
+                        at, local, _midnight(local.replace(day=28) + timedelta(days=4), zone, day=1)
+                    )
                 elif not self._day(local):
                     at = _later(at, local, _midnight(local + timedelta(days=1), zone))
                 elif not self.hours >> local.hour & 1:
@@ -146,7 +152,9 @@ def _midnight(moment: datetime, zone: tzinfo, *, day: int = 0) -> int:
 
     Where that midnight is missing, or comes twice, Go's choice: the offset is looked up twice.
     """
-    there = moment.replace(day=day or moment.day, hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC)
+    there = moment.replace(
+        day=day or moment.day, hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC
+    )
     naive = int((there - _EPOCH).total_seconds())
     return naive - _offset(naive - _offset(naive, zone), zone)
 
@@ -162,7 +170,9 @@ def _later(at: int, local: datetime, wanted: int) -> int:
     return wanted if wanted > at else at + _HOUR - local.minute * 60 - local.second
 
 
-def _field(text: str, name: str, least: int, most: int, words: Mapping[str, int]) -> tuple[int, bool]:
+def _field(
+    text: str, name: str, least: int, most: int, words: Mapping[str, int]
+) -> tuple[int, bool]:
     """Bits of a field, and whether it is a star."""
     bits = 0
     star = False

@@ -1,14 +1,16 @@
-"""The words of fast ingest: what a publisher says in the reply subject, and what the stream answers (2.14, ADR-50).
+"""The words of fast ingest: what a publisher says in the reply subject, and what the stream answers
+(2.14, ADR-50).
 
 Theory. A message of a fast batch carries no headers for it; all is in its reply subject:
 
     <inbox>.<id>.<flow>.<gap mode>.<number>.<operation>.$FI
 
-``flow`` is how many messages the publisher would like to lie between two answers, ``number`` counts from 1, and the operation is one
-of `Operation`. The stream answers on the reply subject of the message that gave cause for it:
+``flow`` is how many messages the publisher would like to lie between two answers, ``number`` counts
+from 1, and the operation is one of `Operation`. The stream answers on the reply subject of the
+message that gave cause for it:
 
-    {"type":"ack","seq":10,"msgs":5}                  all up to 10 were dealt with; an answer for every 5 from now on
-    {"type":"gap","last_seq":12,"seq":14}             12 and 13 never came
+    {"type":"ack","seq":10,"msgs":5}                  all up to 10 were dealt with; an answer for
+    every 5 from now on {"type":"gap","last_seq":12,"seq":14}             12 and 13 never came
     {"type":"err","seq":2,"error":{...}}              2 was refused
     {"stream":"S","seq":13,"batch":"...","count":15}  it is over, all up to 15 were dealt with
 
@@ -63,7 +65,9 @@ class Operation(StrEnum):
 @final
 @frozen
 class FlowAck:
-    """All messages up to number ``seq`` were dealt with, and an answer comes for every ``msgs`` messages."""
+    """All messages up to number ``seq`` were dealt with, and an answer comes for every ``msgs``
+    messages.
+    """
 
     seq: int
     msgs: int
@@ -97,7 +101,10 @@ def ingest_id(batch_id: str) -> str:
         InvalidConfig: it is none.
         InvalidSubject: no subject can carry it.
     """
-    if not 0 < len(reply_subject(batch_id).encode("utf-8", "replace")) <= _LONGEST_ID or "." in batch_id:
+    if (
+        not 0 < len(reply_subject(batch_id).encode("utf-8", "replace")) <= _LONGEST_ID
+        or "." in batch_id
+    ):
         raise InvalidConfig(
             f"expected one token of at most {_LONGEST_ID} bytes as batch_id, seen {shorten(batch_id)} (10207)"
         )
@@ -126,7 +133,9 @@ def ingest_answer(body: bytes, about: RequestContext) -> IngestAnswer:
 
 
 def dealt_with(body: bytes, about: RequestContext) -> int | None:
-    """The number up to which a fast batch was dealt with, by the answer that refuses the rest; ``None`` if it does not say."""
+    """The number up to which a fast batch was dealt with, by the answer that refuses the rest;
+    ``None`` if it does not say.
+    """
     count = parse_object(body, about).get("count")
     return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else None
 

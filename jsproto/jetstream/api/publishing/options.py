@@ -1,11 +1,14 @@
-"""What a publisher asks of the stream beside storing the message: one value, checked before anything is sent.
+"""What a publisher asks of the stream beside storing the message: one value, checked before
+anything is sent.
 
-Theory. Every wish travels as a header of the message itself. What can be known here is refused here: values that no server takes,
-wishes that exclude each other (each with the server's ``err_code``), names that the user's headers hold too.
+Theory. Every wish travels as a header of the message itself. What can be known here is refused
+here: values that no server takes, wishes that exclude each other (each with the server's
+``err_code``), names that the user's headers hold too.
 
-A server that does not know a header stores the message as if nothing had been asked, and it does not look at a required API level
-with a single message. So a publisher who cannot be sure of the server asks once for its level and holds his options against
-it (`jsproto.jetstream.api.validation.api_level.check_level`).
+A server that does not know a header stores the message as if nothing had been asked, and it does
+not look at a required API level with a single message. So a publisher who cannot be sure of the
+server asks once for its level and holds his options against it
+(`jsproto.jetstream.api.validation.api_level.check_level`).
 """
 
 from __future__ import annotations
@@ -19,7 +22,13 @@ from attrs import evolve, fields, frozen
 from jsproto.core.wording import meant
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.config.enums import Rollup
-from jsproto.jetstream.api.publishing.schedule import PURGE, SCHEDULE_NEXT, SCHEDULER, Schedule, ttl_text
+from jsproto.jetstream.api.publishing.schedule import (
+    PURGE,
+    SCHEDULE_NEXT,
+    SCHEDULER,
+    Schedule,
+    ttl_text,
+)
 from jsproto.jetstream.api.timestamps import UINT64_MAX
 from jsproto.wire.encoder import payload_bytes
 from jsproto.wire.headers import HeaderItems, Headers
@@ -36,7 +45,8 @@ ROLLUP: Final = "Nats-Rollup"
 INCR: Final = "Nats-Incr"
 _FOLDED_ID: Final = MSG_ID.casefold()
 
-#: Python writes no longer numbers unless it is asked to, and the header block of a message ends at 64 kB.
+#: Python writes no longer numbers unless it is asked to, and the header block of a message ends at
+#: 64 kB.
 _INCR_BITS: Final = 13_000
 
 
@@ -62,11 +72,14 @@ class PublishOptions:
     """What a publisher asks of the stream.
 
     Attributes:
-        msg_id: a second message with this id within the stream's ``duplicate_window`` is not stored again.
+        msg_id: a second message with this id within the stream's ``duplicate_window`` is not stored
+            again.
         expected_stream: the stream that must store it.
         expected_last_sequence: the last sequence that the stream must have.
-        expected_last_subject_sequence: the last sequence that the subject must have; 0 means no message yet.
-        expected_last_subject_sequence_subject: the subject, possibly with wildcards, that is meant (2.11).
+        expected_last_subject_sequence: the last sequence that the subject must have; 0 means no
+            message yet.
+        expected_last_subject_sequence_subject: the subject, possibly with wildcards, that is meant
+            (2.11).
         expected_last_msg_id: id of the stream's last message.
         ttl: how long the message lives, at least one second, or for ever (2.11, ADR-43).
         rollup: delete what is older: of its subject, or of the whole stream.
@@ -109,9 +122,13 @@ class PublishOptions:
             if getattr(self, wish) is not None:
                 seen = [other for other in others if getattr(self, other) is not None]
                 if seen:
-                    raise InvalidConfig(f"expected {wish} without {', '.join(seen)}, seen both ({number})")
+                    raise InvalidConfig(
+                        f"expected {wish} without {', '.join(seen)}, seen both ({number})"
+                    )
         if self.schedule is not None and self.rollup not in {None, Rollup.SUB}:
-            raise InvalidConfig("expected a schedule with rollup 'sub' or without, seen 'all' (10192)")
+            raise InvalidConfig(
+                "expected a schedule with rollup 'sub' or without, seen 'all' (10192)"
+            )
         self.items()
 
     def items(self) -> list[tuple[str, str]]:
@@ -133,10 +150,15 @@ class PublishOptions:
                 asked.append((name, _whole(option, number)))
         if self.expected_last_subject_sequence_subject is not None:
             asked.append(
-                (EXPECTED_LAST_SUBJECT_SEQUENCE_SUBJECT, self.expected_last_subject_sequence_subject)
+                (
+                    EXPECTED_LAST_SUBJECT_SEQUENCE_SUBJECT,
+                    self.expected_last_subject_sequence_subject,
+                )
             )
         if self.expected_last_msg_id is not None:
-            asked.append((EXPECTED_LAST_MSG_ID, _text("expected_last_msg_id", self.expected_last_msg_id)))
+            asked.append(
+                (EXPECTED_LAST_MSG_ID, _text("expected_last_msg_id", self.expected_last_msg_id))
+            )
         if self.ttl is not None:
             asked.append((TTL, ttl_text(self.ttl, "ttl", 10165)))
         if self.rollup is not None:
@@ -150,7 +172,8 @@ class PublishOptions:
         return asked
 
     def headers(self, own: HeaderItems = ()) -> Headers | None:
-        """The header block: the user's own headers, then what is asked for; ``None`` if there are none at all.
+        """The header block: the user's own headers, then what is asked for; ``None`` if there are
+        none at all.
 
         Raises:
             InvalidConfig: what is asked for is also among the user's own.
@@ -205,7 +228,8 @@ NOTHING_ASKED: Final = PublishOptions()
 
 
 def asked_for(options: PublishOptions | None, settings: Mapping[str, object]) -> PublishOptions:
-    """Options from a whole value, from settings by name, or from both; nothing at all asks for nothing.
+    """Options from a whole value, from settings by name, or from both; nothing at all asks for
+    nothing.
 
     Raises:
         InvalidConfig: something else, no such setting, or what no server takes.
@@ -225,12 +249,15 @@ def asked_for(options: PublishOptions | None, settings: Mapping[str, object]) ->
 
 
 def message_id(headers: Headers | None) -> str | None:
-    """The id by which a stream stores a message once, as the server reads it; ``None`` if the message has none.
+    """The id by which a stream stores a message once, as the server reads it; ``None`` if the
+    message has none.
 
-    The server looks for the name ``Nats-Msg-Id`` letter by letter and takes the first value that is not empty.
+    The server looks for the name ``Nats-Msg-Id`` letter by letter and takes the first value that is
+    not empty.
 
     Raises:
-        InvalidConfig: the name is there in another spelling only, which the server takes for any header: the message would have no id.
+        InvalidConfig: the name is there in another spelling only, which the server takes for any
+            header: the message would have no id.
     """
     if headers is None:
         return None
@@ -245,7 +272,8 @@ def message_id(headers: Headers | None) -> str | None:
 
 
 def joined(own: HeaderItems, asked: list[tuple[str, str]]) -> Headers | None:
-    """A header block of the user's own headers and of what is asked for; ``None`` if there are none at all.
+    """A header block of the user's own headers and of what is asked for; ``None`` if there are none
+    at all.
 
     Raises:
         InvalidConfig: what is asked for is also among the user's own.
@@ -271,7 +299,9 @@ def _text(option: str, value: str) -> str:
 
 def _whole(option: str, value: int) -> str:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= UINT64_MAX:
-        raise InvalidConfig(f"expected a whole number of 0 to 2**64 - 1 as {option}, seen {shorten(value)}")
+        raise InvalidConfig(
+            f"expected a whole number of 0 to 2**64 - 1 as {option}, seen {shorten(value)}"
+        )
     return str(value)
 
 

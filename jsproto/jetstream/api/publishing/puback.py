@@ -1,10 +1,11 @@
 """The acknowledgement of a publish: bare JSON without a type, or an error beside zero values.
 
-``error`` wins over everything (B175). An acknowledgement needs the name of a stream; its sequence may be 0, as for a
-duplicate on an interest stream (B173). Anything else is the answer of somebody who is no stream (B187).
+``error`` wins over everything (B175). An acknowledgement needs the name of a stream; its sequence
+may be 0, as for a duplicate on an interest stream (B173). Anything else is the answer of somebody
+who is no stream (B187).
 
-Nearly all acknowledgements have one shape and are read by it, five times as fast; the rest goes the way of all documents.
-A test says that both ways agree.
+Nearly all acknowledgements have one shape and are read by it, five times as fast; the rest goes the
+way of all documents. A test says that both ways agree.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class PubAck(Document):
         stream: the stream that stored it.
         seq: its sequence there, or that of the first copy if ``duplicate``.
         val: the exact value of a counter after this message (2.12, ADR-49).
-        batch: id of the batch that this commits; ``count`` is its number of messages (2.12, ADR-50).
+        batch: id of the batch that this commits; ``count`` is its number of messages (2.12,
+            ADR-50).
     """
 
     #: What cannot be read whole is no proof that a message was stored.
@@ -54,7 +56,9 @@ _SET: Final = object.__setattr__
 
 
 def usual_ack(body: bytes) -> PubAck | None:
-    """The acknowledgement if it has the usual shape, else ``None``: then :func:`pub_ack` says what it is."""
+    """The acknowledgement if it has the usual shape, else ``None``: then :func:`pub_ack` says what
+    it is.
+    """
     found = _USUAL(body)
     if found is None:
         return None

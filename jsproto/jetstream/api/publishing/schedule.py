@@ -1,16 +1,19 @@
 """Messages that the stream publishes later, once or again and again (2.12, ADR-51).
 
-Theory. A schedule is a stored message: its headers say when, and on which subject of the same stream its payload is to be published
-then. A subject holds one schedule, the newest, because the server rolls it up. A schedule for one moment is deleted when it has
-fired; any other stays until it is replaced, deleted, or cancelled by a message with ``Nats-Schedule-Next: purge``.
+Theory. A schedule is a stored message: its headers say when, and on which subject of the same
+stream its payload is to be published then. A subject holds one schedule, the newest, because the
+server rolls it up. A schedule for one moment is deleted when it has fired; any other stays until it
+is replaced, deleted, or cancelled by a message with ``Nats-Schedule-Next: purge``.
 
-When it fires is arithmetic on the moment at which it was stored and on the pattern, so it can be said beforehand: `Schedule.runs`.
+When it fires is arithmetic on the moment at which it was stored and on the pattern, so it can be
+said beforehand: `Schedule.runs`.
 
     @at <time>        at that moment; at once if it is past
     @every <time>     from a second or more; counted from the moment before, rounded to a second
     six fields        see `cron`; by UTC, or by the clocks of a time zone
 
-The server fires up to a quarter of a second late, and skips what it missed while it was down but for one.
+The server fires up to a quarter of a second late, and skips what it missed while it was down but
+for one.
 """
 
 from __future__ import annotations
@@ -45,7 +48,8 @@ _S: Final = 1_000_000_000
 
 
 def ttl_text(ttl: timedelta | Literal["never"], option: str, err_code: int) -> str:
-    """A time to live as headers say it: whole seconds, or ``never``. The server forgets parts of a second.
+    """A time to live as headers say it: whole seconds, or ``never``. The server forgets parts of a
+    second.
 
     Raises:
         InvalidConfig: less than a second, a part of one, or nothing of the kind.
@@ -71,12 +75,15 @@ def ttl_text(ttl: timedelta | Literal["never"], option: str, err_code: int) -> s
 @final
 @frozen(kw_only=True)
 class Schedule:
-    """When a message is to be published, and where. The payload and the other headers are those of the message itself.
+    """When a message is to be published, and where. The payload and the other headers are those of
+    the message itself.
 
     Attributes:
         pattern: when, in the server's words; `at`, `every` and `cron` write them.
-        target: the subject to publish on, one of the same stream and another than the schedule's own.
-        source: publish the last message of this subject instead of the schedule's own payload (2.14).
+        target: the subject to publish on, one of the same stream and another than the schedule's
+            own.
+        source: publish the last message of this subject instead of the schedule's own payload
+            (2.14).
         ttl: how long what it publishes lives; the stream has to allow that.
         rollup: what it publishes replaces all of its subject (2.14).
         time_zone: name of the zone whose clocks a cron pattern means, UTC if none is given (2.14).
@@ -104,7 +111,9 @@ class Schedule:
         if self.ttl is not None:
             ttl_text(self.ttl, "ttl of a schedule", 10191)
         _when(self.pattern)
-        if self.time_zone is not None and (self.pattern.startswith((_AT, _EVERY)) or not self.time_zone):
+        if self.time_zone is not None and (
+            self.pattern.startswith((_AT, _EVERY)) or not self.time_zone
+        ):
             raise InvalidConfig(
                 f"expected the name of a time zone beside a cron pattern only, seen {shorten(self.time_zone)} "
                 f"beside {shorten(self.pattern)} (10189, 10223)"
@@ -167,7 +176,14 @@ class Schedule:
             InvalidConfig: it is no such pattern.
         """
         Cron.parse(pattern)
-        return cls(pattern=pattern, target=target, source=source, ttl=ttl, rollup=rollup, time_zone=time_zone)
+        return cls(
+            pattern=pattern,
+            target=target,
+            source=source,
+            ttl=ttl,
+            rollup=rollup,
+            time_zone=time_zone,
+        )
 
     @classmethod
     def read(cls, headers: Headers) -> Schedule | None:
@@ -217,15 +233,18 @@ class Schedule:
 
         Args:
             start: the moment at which it is stored, with a time zone.
-            zone: rules of the schedule's ``time_zone``, such as ``zoneinfo.ZoneInfo("Europe/Berlin")``: the core reads no
-                tables. The moments are given in it too, else in UTC.
+            zone: rules of the schedule's ``time_zone``, such as
+                ``zoneinfo.ZoneInfo("Europe/Berlin")``: the core reads no tables. The moments are
+                given in it too, else in UTC.
 
         Raises:
             InvalidConfig: no time zone in ``start``, or a schedule with a zone and none given here.
         """
         stored = Timestamp.of(start).ns
         if self.time_zone is not None and zone is None:
-            raise InvalidConfig(f"expected the rules of time zone {self.time_zone!r} as zone, seen none")
+            raise InvalidConfig(
+                f"expected the rules of time zone {self.time_zone!r} as zone, seen none"
+            )
         return self._runs(stored, zone or UTC)
 
     def _runs(self, at: int, zone: tzinfo) -> Iterator[datetime]:
@@ -259,7 +278,9 @@ def _when(pattern: str) -> Timestamp | int | Cron:
         except InvalidResponse as error:
             raise InvalidConfig(f"expected a time behind @at: {error} (10189)") from None
         if moment is None:
-            raise InvalidConfig(f"expected an RFC 3339 time behind @at, seen {shorten(text)} (10189)")
+            raise InvalidConfig(
+                f"expected an RFC 3339 time behind @at, seen {shorten(text)} (10189)"
+            )
         return moment
     if pattern.startswith(_EVERY):
         pause = parse_duration(pattern[len(_EVERY) :])

@@ -1,16 +1,20 @@
-"""Requests about where streams and consumers live: leaders, peers, moves. Some are for the system account alone.
+"""Requests about where streams and consumers live: leaders, peers, moves. Some are for the system
+account alone.
 
-Whom the server does not let ask, it does not answer, not even with an error, and so it is with verbs that it does not know. Servers
-before 2.10.27 and 2.11.1 do not look at who asks: there every account can do to others what is the system account's.
-A server on its own says 503 (10010) to what only a cluster can do.
+Whom the server does not let ask, it does not answer, not even with an error, and so it is with
+verbs that it does not know. Servers before 2.10.27 and 2.11.1 do not look at who asks: there every
+account can do to others what is the system account's. A server on its own says 503 (10010) to what
+only a cluster can do.
 
-*Waiting for a new leader.* A server agrees to step down before anybody has been elected, so the new leader is looked up until
-there is one, within the ``timeout`` of the whole. The old one may be elected again: behind a moment without any leader, whoever
-leads is new. A group of one has itself for a new leader. Who leads all servers is asked
-of the servers themselves (``JSZ``): only the leader answers that.
+*Waiting for a new leader.* A server agrees to step down before anybody has been elected, so the new
+leader is looked up until there is one, within the ``timeout`` of the whole. The old one may be
+elected again: behind a moment without any leader, whoever leads is new. A group of one has itself
+for a new leader. Who leads all servers is asked of the servers themselves (``JSZ``): only the
+leader answers that.
 
-*Remove and evacuate.* Who is removed is out at once, and the group is one copy short until another has caught up. Who is
-evacuated stays until then (2.15). Both are agreed to before anything is moved: `ClusterInfo.desired` says how far it is (2.15).
+*Remove and evacuate.* Who is removed is out at once, and the group is one copy short until another
+has caught up. Who is evacuated stays until then (2.15). Both are agreed to before anything is
+moved: `ClusterInfo.desired` says how far it is (2.15).
 """
 
 from __future__ import annotations
@@ -37,7 +41,8 @@ from jsproto.jetstream.api.requests.system import read_answer
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.wire.subjects import unbroken
 
-#: Seconds between two looks for a new leader, and the most that one look takes: during an election some are not answered.
+#: Seconds between two looks for a new leader, and the most that one look takes: during an election
+#: some are not answered.
 LOOK: Final = 0.2
 LOOK_TIMEOUT: Final = 1.0
 
@@ -53,12 +58,14 @@ def step_down_stream(
     wait: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[str]:
-    """Let the leader of a stream step down; the name of the new one, empty if that is not waited for.
+    """Let the leader of a stream step down; the name of the new one, empty if that is not waited
+    for.
 
     Args:
         api: where.
         stream: its name.
-        placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+        placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and
+            tags.
         wait: for a new leader.
         timeout: seconds for all of it.
 
@@ -109,7 +116,13 @@ def step_down_consumer(
     subject = api.consumer_leader_stepdown(stream, consumer)
     return (
         yield from _step_down(
-            subject, about, AnswerType.CONSUMER_STEP_DOWN, look, placement, wait=wait, timeout=timeout
+            subject,
+            about,
+            AnswerType.CONSUMER_STEP_DOWN,
+            look,
+            placement,
+            wait=wait,
+            timeout=timeout,
         )
     )
 
@@ -121,7 +134,8 @@ def step_down_meta(
     wait: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[str]:
-    """Let the leader of all JetStream servers step down; see :func:`step_down_stream`. System account.
+    """Let the leader of all JetStream servers step down; see :func:`step_down_stream`. System
+    account.
 
     Raises:
         NoResponders: not the system account, if the new leader is to be waited for.
@@ -132,13 +146,20 @@ def step_down_meta(
     subject = api.meta_leader_stepdown()
     return (
         yield from _step_down(
-            subject, about, AnswerType.META_STEP_DOWN, meta_group, placement, wait=wait, timeout=timeout
+            subject,
+            about,
+            AnswerType.META_STEP_DOWN,
+            meta_group,
+            placement,
+            wait=wait,
+            timeout=timeout,
         )
     )
 
 
 def meta_group(timeout: float = DEFAULT_TIMEOUT) -> Steps[MetaGroup | None]:
-    """The group of all JetStream servers, as its leader describes it; ``None`` if there is no cluster. System account.
+    """The group of all JetStream servers, as its leader describes it; ``None`` if there is no
+    cluster. System account.
 
     Raises:
         NoResponders: not the system account.
@@ -148,7 +169,9 @@ def meta_group(timeout: float = DEFAULT_TIMEOUT) -> Steps[MetaGroup | None]:
     return read_answer(reply, Jsz).read().meta_cluster
 
 
-def remove_peer(api: ApiSubjects, stream: str, peer: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[None]:
+def remove_peer(
+    api: ApiSubjects, stream: str, peer: str, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[None]:
     """Take a server out of the group of a stream; another takes its place.
 
     Raises:
@@ -179,11 +202,18 @@ def evacuate_peer(
     about = RequestContext(what=f"evacuate peer {_named('peer', peer)}", stream=stream)
     subject = api.stream_peer_evacuate(stream)
     yield from succeed(
-        subject, about, AnswerType.STREAM_EVACUATE_PEER, body={"peer": peer}, since="2.15", timeout=timeout
+        subject,
+        about,
+        AnswerType.STREAM_EVACUATE_PEER,
+        body={"peer": peer},
+        since="2.15",
+        timeout=timeout,
     )
 
 
-def cancel_stream_move(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[None]:
+def cancel_stream_move(
+    api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[None]:
     """Let a stream whose group is being changed stay as it was (2.15).
 
     Raises:
@@ -192,14 +222,19 @@ def cancel_stream_move(api: ApiSubjects, stream: str, *, timeout: float = DEFAUL
     """
     about = RequestContext(what="cancel move", stream=stream)
     yield from request(
-        api.stream_cancel_move(stream), about, AnswerType.STREAM_CANCEL_MOVE, since="2.15", timeout=timeout
+        api.stream_cancel_move(stream),
+        about,
+        AnswerType.STREAM_CANCEL_MOVE,
+        since="2.15",
+        timeout=timeout,
     )
 
 
 def remove_server(
     api: ApiSubjects, server: str = "", *, peer_id: str = "", timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[None]:
-    """Take a server that is gone for good out of the cluster: everything on it is placed anew. System account.
+    """Take a server that is gone for good out of the cluster: everything on it is placed anew.
+    System account.
 
     Args:
         api: where.
@@ -212,13 +247,16 @@ def remove_server(
     """
     body = _server(server, peer_id)
     about = RequestContext(what=f"remove server {server or peer_id}")
-    yield from succeed(api.server_remove(), about, AnswerType.META_REMOVE_SERVER, body=body, timeout=timeout)
+    yield from succeed(
+        api.server_remove(), about, AnswerType.META_REMOVE_SERVER, body=body, timeout=timeout
+    )
 
 
 def evacuate_server(
     api: ApiSubjects, server: str = "", *, peer_id: str = "", timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[None]:
-    """Let the others take over everything that a server has; it stays in the cluster (2.15). System account.
+    """Let the others take over everything that a server has; it stays in the cluster (2.15). System
+    account.
 
     Args:
         api: where.
@@ -252,7 +290,8 @@ def move_stream(
     tags: Sequence[str] = (),
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[None]:
-    """Move a stream away from a server, or to another cluster or tags. The account itself, or the system account.
+    """Move a stream away from a server, or to another cluster or tags. The account itself, or the
+    system account.
 
     Args:
         api: where.
@@ -272,14 +311,19 @@ def move_stream(
     body = {name: wish for name, wish in wishes.items() if wish}
     about = RequestContext(what=f"move stream of account {account}", stream=stream)
     yield from request(
-        api.account_stream_move(account, stream), about, AnswerType.STREAM_UPDATE, body=body, timeout=timeout
+        api.account_stream_move(account, stream),
+        about,
+        AnswerType.STREAM_UPDATE,
+        body=body,
+        timeout=timeout,
     )
 
 
 def cancel_move(
     api: ApiSubjects, account: str, stream: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[None]:
-    """Let a stream that is being moved stay where it was. The account itself, or the system account.
+    """Let a stream that is being moved stay where it was. The account itself, or the system
+    account.
 
     Raises:
         NotFound: no such account (10035), or stream.
@@ -295,16 +339,22 @@ def cancel_move(
     )
 
 
-def purge_account(api: ApiSubjects, account: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[None]:
+def purge_account(
+    api: ApiSubjects, account: str, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[None]:
     """Delete all streams of an account, whether or not it still exists. System account.
 
     Raises:
         InvalidResponse: the server answered without having begun.
     """
     about = RequestContext(what=f"purge account {account}")
-    members = yield from request(api.account_purge(account), about, AnswerType.ACCOUNT_PURGE, timeout=timeout)
+    members = yield from request(
+        api.account_purge(account), about, AnswerType.ACCOUNT_PURGE, timeout=timeout
+    )
     if members["initiated"] is not True:
-        raise InvalidResponse(f"{about}: expected it to be initiated, seen {members['initiated']!r}")
+        raise InvalidResponse(
+            f"{about}: expected it to be initiated, seen {members['initiated']!r}"
+        )
 
 
 # ----------------------------------------------------------------------------------------------- what they share
@@ -336,7 +386,9 @@ def _step_down(
 def _led(
     look: Callable[[float], Steps[_Group | None]], until: float, about: RequestContext
 ) -> Steps[tuple[_Group | None, bool]]:
-    """The group with a leader, ``None`` where there is no group; and whether somebody who leads was missed at first."""
+    """The group with a leader, ``None`` where there is no group; and whether somebody who leads was
+    missed at first.
+    """
     missed = False
     while (left := until - (yield from the_time())) > 0:
         try:
@@ -351,8 +403,12 @@ def _led(
     raise RequestTimeout(f"{about}: expected a new leader in time, there is none")
 
 
-def _moved(before: _Group | None, now: _Group, placement: Placement | None, *, elected: bool) -> bool:
-    """Whether the leader is one who was elected since; he may be the old one, who may be wished for or alone, too."""
+def _moved(
+    before: _Group | None, now: _Group, placement: Placement | None, *, elected: bool
+) -> bool:
+    """Whether the leader is one who was elected since; he may be the old one, who may be wished for
+    or alone, too.
+    """
     if placement is not None and placement.preferred:
         return now.leader == placement.preferred
     return elected or before is None or now.leader != before.leader or not now.replicas

@@ -1,12 +1,14 @@
-"""Dead letters: what a consumer has given up is fetched once more and put where somebody looks after it.
+"""Dead letters: what a consumer has given up is fetched once more and put where somebody looks
+after it.
 
-Theory. A stream does not move messages that nobody could work off; it says so in an advisory, which holds only their place
-(``MAX_DELIVERIES``, ``MSG_TERMINATED``). So the message is read by its sequence and published again on another subject, with its
-own headers and with those that say where it came from and why. The message id is made of its place: the same advisory
-twice, or a retry, stores one dead letter (within the duplicate window of the stream that keeps them).
+Theory. A stream does not move messages that nobody could work off; it says so in an advisory, which
+holds only their place (``MAX_DELIVERIES``, ``MSG_TERMINATED``). So the message is read by its
+sequence and published again on another subject, with its own headers and with those that say where
+it came from and why. The message id is made of its place: the same advisory twice, or a retry,
+stores one dead letter (within the duplicate window of the stream that keeps them).
 
-The original stays in its stream. On a workqueue it is still there after its deliveries are used up, and would be lost only
-if somebody deletes it.
+The original stays in its stream. On a workqueue it is still there after its deliveries are used up,
+and would be lost only if somebody deletes it.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ def dead_letter(
     Raises:
         MessageNotFound: it is not in its stream any more.
         NoResponders: no stream stores ``subject``.
-        InvalidConfig: the message came from there, so it would go round and round; or an event without a message.
+        InvalidConfig: the message came from there, so it would go round and round; or an event
+            without a message.
     """
     if not event.stream or not event.stream_seq:
         raise InvalidConfig(f"expected an advisory about a message, seen {event.type!r}")
@@ -65,18 +68,28 @@ def dead_letter(
         api, event.stream, MessageSelector(seq=event.stream_seq), timeout=timeout
     )
     if message.subject == subject:
-        raise InvalidConfig(f"expected another subject for dead letters than the message's own, {subject!r}")
+        raise InvalidConfig(
+            f"expected another subject for dead letters than the message's own, {subject!r}"
+        )
     letter = f"dead.{event.stream}.{event.consumer}.{event.stream_seq}"
     return (
         yield from publish(
-            subject, message.payload, headers=letter_headers(event, message), msg_id=letter, timeout=timeout
+            subject,
+            message.payload,
+            headers=letter_headers(event, message),
+            msg_id=letter,
+            timeout=timeout,
         )
     )
 
 
 def letter_headers(event: MessageFate, message: StoredMessage) -> Headers:
-    """Headers of a dead letter: the message's own but for orders to the server, and where it came from."""
-    kept = [(name, value) for name, value in message.headers.items() if not name.startswith(_ORDERS)]
+    """Headers of a dead letter: the message's own but for orders to the server, and where it came
+    from.
+    """
+    kept = [
+        (name, value) for name, value in message.headers.items() if not name.startswith(_ORDERS)
+    ]
     return Headers(kept).merged(
         [
             (REASON, _reason(event)),

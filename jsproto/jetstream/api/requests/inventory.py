@@ -1,7 +1,9 @@
-"""Everything that an account has in JetStream, asked for in one go: what reports and backups are made of.
+"""Everything that an account has in JetStream, asked for in one go: what reports and backups are
+made of.
 
-Streams and consumers come and go while they are listed. A stream that is gone when its consumers are asked for is left out, as
-if it had gone before; what a cluster cannot say stays named in the lists (:class:`Listing`).
+Streams and consumers come and go while they are listed. A stream that is gone when its consumers
+are asked for is left out, as if it had gone before; what a cluster cannot say stays named in the
+lists (:class:`Listing`).
 """
 
 from __future__ import annotations
@@ -35,16 +37,26 @@ class Inventory:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Names of what is there, but whose servers did not say more in time; consumers as ``stream > consumer``."""
-        named = (f"{stream} > {each}" for stream, listed in self.consumers.items() for each in listed.missing)
+        """Names of what is there, but whose servers did not say more in time; consumers as ``stream
+        > consumer``.
+        """
+        named = (
+            f"{stream} > {each}"
+            for stream, listed in self.consumers.items()
+            for each in listed.missing
+        )
         return (*self.streams.missing, *named)
 
     @property
     def offline(self) -> Mapping[str, str]:
-        """Names of what cannot run now, each with the reason (2.12); consumers as ``stream > consumer``."""
+        """Names of what cannot run now, each with the reason (2.12); consumers as ``stream >
+        consumer``.
+        """
         reasons = dict(self.streams.offline)
         for stream, listed in self.consumers.items():
-            reasons.update({f"{stream} > {name}": reason for name, reason in listed.offline.items()})
+            reasons.update(
+                {f"{stream} > {name}": reason for name, reason in listed.offline.items()}
+            )
         return reasons
 
 

@@ -1,7 +1,9 @@
-"""Requests that care for streams and consumers that are there: purge, copy, pause, reset and the like.
+"""Requests that care for streams and consumers that are there: purge, copy, pause, reset and the
+like.
 
-Each is a generator as those of :mod:`jsproto.jetstream.api.requests.manage`, with the same errors. A verb that older servers
-do not know is not answered by them; the error then says since when it is known.
+Each is a generator as those of :mod:`jsproto.jetstream.api.requests.manage`, with the same errors.
+A verb that older servers do not know is not answered by them; the error then says since when it is
+known.
 """
 
 # ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
@@ -72,8 +74,8 @@ class Purge:
         keep: but for the newest so many, of all that match.
 
     Raises:
-        InvalidConfig: both ``seq`` and ``keep`` (10003), or one that is no sequence or number. The server takes 0 for
-            "not given" and would delete all, so 0 is refused here.
+        InvalidConfig: both ``seq`` and ``keep`` (10003), or one that is no sequence or number. The
+            server takes 0 for "not given" and would delete all, so 0 is refused here.
         InvalidSubject: a filter that is none.
     """
 
@@ -83,7 +85,9 @@ class Purge:
 
     def __attrs_post_init__(self) -> None:
         if self.seq is not None and self.keep is not None:
-            raise InvalidConfig(f"expected seq or keep, seen both: {self.seq!r} and {self.keep!r} (10003)")
+            raise InvalidConfig(
+                f"expected seq or keep, seen both: {self.seq!r} and {self.keep!r} (10003)"
+            )
         sequence("seq", self.seq)
         sequence("keep", self.keep)
         if self.filter_subject:
@@ -102,7 +106,8 @@ def purge_stream(
     which = which or Purge()
     about = RequestContext(what="purge stream", stream=stream, subject=which.filter_subject)
     if which.seq == 1:
-        # Nothing is before it, but servers before 2.15 delete all that matches (seen on 2.9.10 and 2.11.11).
+        # Nothing is before it, but servers before 2.15 delete all that matches (seen on 2.9.10 and
+        # 2.11.11).
         yield from stream_info(api, stream, timeout=timeout)
         return 0
     wishes = {"filter": which.filter_subject, "seq": which.seq, "keep": which.keep}
@@ -113,7 +118,9 @@ def purge_stream(
     return Purged.from_wire(members, about).purged
 
 
-def stream_by_subject(api: ApiSubjects, subject: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[str]:
+def stream_by_subject(
+    api: ApiSubjects, subject: str, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[str]:
     """The name of the one stream that stores a subject.
 
     Raises:
@@ -123,7 +130,9 @@ def stream_by_subject(api: ApiSubjects, subject: str, *, timeout: float = DEFAUL
     names = yield from stream_names(api, subject=subject, timeout=timeout)
     about = RequestContext(what="stream by subject", subject=subject)
     if not names:
-        raise StreamNotFound(404, 10059, "expected a stream that stores the subject, there is none", about)
+        raise StreamNotFound(
+            404, 10059, "expected a stream that stores the subject, there is none", about
+        )
     if len(names) > 1:
         text = f"expected one stream, {len(names)} store the subject: {', '.join(names[:8])}"
         raise AmbiguousSubject(400, 0, text, about, tuple(names))
@@ -131,14 +140,19 @@ def stream_by_subject(api: ApiSubjects, subject: str, *, timeout: float = DEFAUL
 
 
 def copy_stream(
-    api: ApiSubjects, stream: str, changes: Mapping[str, object], *, timeout: float = DEFAULT_TIMEOUT
+    api: ApiSubjects,
+    stream: str,
+    changes: Mapping[str, object],
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StreamInfo]:
     """Make another stream of a stream's configuration, without its messages.
 
     Args:
         api: where.
         stream: the stream that is copied.
-        changes: settings of the copy that differ; ``name`` must, and ``subjects`` as no two streams may share any.
+        changes: settings of the copy that differ; ``name`` must, and ``subjects`` as no two streams
+            may share any.
         timeout: seconds for each of the two questions.
 
     Raises:
@@ -173,7 +187,9 @@ def named(config: ConsumerConfig) -> str:
     """
     name = config.checked().name or config.durable_name
     if not name:
-        raise InvalidConfig("expected a consumer with a name, to compare it with the one of that name")
+        raise InvalidConfig(
+            "expected a consumer with a name, to compare it with the one of that name"
+        )
     return name
 
 
@@ -200,7 +216,8 @@ def pause_consumer(
     *,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[Pause]:
-    """Let a consumer rest until an instant; ``None`` ends the rest (2.11). One that has passed pauses nothing.
+    """Let a consumer rest until an instant; ``None`` ends the rest (2.11). One that has passed
+    pauses nothing.
 
     Raises:
         ConsumerNotFound: no such consumer.
@@ -218,7 +235,12 @@ def pause_consumer(
 
 
 def reset_consumer(
-    api: ApiSubjects, stream: str, consumer: str, *, seq: int | None = None, timeout: float = DEFAULT_TIMEOUT
+    api: ApiSubjects,
+    stream: str,
+    consumer: str,
+    *,
+    seq: int | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[ConsumerInfo]:
     """Let a consumer begin anew behind its ack floor, or at a sequence (2.14, ADR-60).
 
@@ -254,7 +276,8 @@ def reset_consumer(
 def unpin_consumer(
     api: ApiSubjects, stream: str, consumer: str, group: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[None]:
-    """Take a priority group from the client that it is pinned to: the next pull gets it (2.11, ADR-42).
+    """Take a priority group from the client that it is pinned to: the next pull gets it (2.11,
+    ADR-42).
 
     Raises:
         ConsumerNotFound: no such consumer.

@@ -2,13 +2,17 @@
 
 Every request ends in a typed value or in one typed error that says what was asked:
 
-- ``JetStreamError`` and its subclasses: the server says no, see :mod:`jsproto.jetstream.api.errors`; of a configuration they name the
-  setting to blame, where that is known (:mod:`jsproto.jetstream.api.validation.error_setting`);
-- ``JetStreamNotEnabled`` also when nobody answers at all (503): no JetStream there, or no such domain;
+- ``JetStreamError`` and its subclasses: the server says no, see
+  :mod:`jsproto.jetstream.api.errors`; of a configuration they name the setting to blame, where that
+  is known (:mod:`jsproto.jetstream.api.validation.error_setting`);
+- ``JetStreamNotEnabled`` also when nobody answers at all (503): no JetStream there, or no such
+  domain;
 - ``InvalidResponse``: what came is no answer to this question;
-- ``RequestTimeout``, ``ConnectionLost``, ``ConnectionClosed``, ``PermissionViolation``: thrown in by whoever steps it.
+- ``RequestTimeout``, ``ConnectionLost``, ``ConnectionClosed``, ``PermissionViolation``: thrown in
+  by whoever steps it.
 
-Verbs that the server does not know are not answered at all, not even by 503, so every request has its timeout.
+Verbs that the server does not know are not answered at all, not even by 503, so every request has
+its timeout.
 """
 
 from __future__ import annotations
@@ -19,7 +23,13 @@ from typing import Final, TypeVar
 
 from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.procedure import Steps, the_time
-from jsproto.errors import InvalidResponse, InvalidSubject, NoResponders, RequestTimeout, StatusError
+from jsproto.errors import (
+    InvalidResponse,
+    InvalidSubject,
+    NoResponders,
+    RequestTimeout,
+    StatusError,
+)
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.config.account import AccountInfo
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
@@ -71,7 +81,8 @@ def request(
         expected: the answer that belongs to this request.
         body: members of the request; ``None`` sends an empty payload, as some verbs demand (10038).
         headers: of the request, such as the level that it needs.
-        since: the first version of the server that answers it; older ones stay silent, and so the error says it.
+        since: the first version of the server that answers it; older ones stay silent, and so the
+            error says it.
         timeout: seconds.
     """
     payload = b"" if body is None else to_json(body)
@@ -81,12 +92,16 @@ def request(
         text = f"expected a JetStream API on {subject!r}, nobody listens: JetStream is off or starting, or no such domain"
         raise JetStreamNotEnabled(503, 0, text, about) from error
     except RequestTimeout as error:
-        silent = f"; servers before {since} do not know this request and stay silent" if since else ""
+        silent = (
+            f"; servers before {since} do not know this request and stay silent" if since else ""
+        )
         raise RequestTimeout(f"{about}: {error}{silent}") from error
     if reply.status is not None and not reply.payload:
         code, text = reply.status
         raise StatusError(
-            code, text, f"{about}: expected an answer on {subject!r}, seen status {code} {text}".rstrip()
+            code,
+            text,
+            f"{about}: expected an answer on {subject!r}, seen status {code} {text}".rstrip(),
         )
     return answer(reply.payload, about, expected)
 
@@ -94,7 +109,9 @@ def request(
 def account_info(api: ApiSubjects, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[AccountInfo]:
     """Usage and limits of the account: INFO."""
     about = RequestContext(what="account info")
-    members = yield from request(api.account_info(), about, AnswerType.ACCOUNT_INFO, timeout=timeout)
+    members = yield from request(
+        api.account_info(), about, AnswerType.ACCOUNT_INFO, timeout=timeout
+    )
     return AccountInfo.from_wire(members, about)
 
 
@@ -114,7 +131,8 @@ def create_stream(
     Args:
         api: where.
         config: what.
-        pedantic: the server refuses what it would otherwise adjust (2.11; a member that older servers do not know).
+        pedantic: the server refuses what it would otherwise adjust (2.11; a member that older
+            servers do not know).
         strict: raise :class:`ConfigIgnored` if a setting does not come back as it was sent.
         timeout: seconds.
 
@@ -144,9 +162,11 @@ def update_stream(
     strict: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StreamInfo]:
-    """Replace the configuration of a stream: what ``config`` leaves unset goes back to the server's defaults.
+    """Replace the configuration of a stream: what ``config`` leaves unset goes back to the server's
+    defaults.
 
-    Start from what the server has, as :func:`change_stream` does, or settings of others are lost (B202).
+    Start from what the server has, as :func:`change_stream` does, or settings of others are lost
+    (B202).
 
     Raises:
         StreamNotFound: no such stream.
@@ -176,14 +196,17 @@ def create_or_update_stream(
 ) -> Steps[StreamInfo]:
     """Update the stream, or make it if it is not there.
 
-    Who makes or deletes it between the questions is met by asking anew, a few times; each question has its
-    ``timeout``. With ``compare`` the configuration is read just before the update, and ``changed`` of the answer says what is
-    different now; an update of somebody else's between the two is in it too.
+    Who makes or deletes it between the questions is met by asking anew, a few times; each question
+    has its ``timeout``. With ``compare`` the configuration is read just before the update, and
+    ``changed`` of the answer says what is different now; an update of somebody else's between the
+    two is in it too.
     """
 
     def update() -> Steps[StreamInfo]:
         old = (yield from stream_info(api, config.name, timeout=timeout)) if compare else None
-        new = yield from update_stream(api, config, pedantic=pedantic, strict=strict, timeout=timeout)
+        new = yield from update_stream(
+            api, config, pedantic=pedantic, strict=strict, timeout=timeout
+        )
         return new if old is None else new.evolve(changed=changes(old.config, new.config))
 
     create = partial(create_stream, api, config, pedantic=pedantic, strict=strict, timeout=timeout)
@@ -191,7 +214,11 @@ def create_or_update_stream(
 
 
 def change_stream(
-    api: ApiSubjects, stream: str, changes: Mapping[str, object], *, timeout: float = DEFAULT_TIMEOUT
+    api: ApiSubjects,
+    stream: str,
+    changes: Mapping[str, object],
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StreamInfo]:
     """Read the configuration, change some settings, write it back with all that was read (B202)."""
     config = yield from stream_config(api, stream, timeout=timeout)
@@ -199,11 +226,15 @@ def change_stream(
     about = RequestContext(what="update stream", stream=changed.name)
     subject = api.stream_update(changed.name)
     return (
-        yield from _put_stream(subject, about, AnswerType.STREAM_UPDATE, changed, timeout=timeout, old=config)
+        yield from _put_stream(
+            subject, about, AnswerType.STREAM_UPDATE, changed, timeout=timeout, old=config
+        )
     )
 
 
-def stream_config(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[StreamConfig]:
+def stream_config(
+    api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[StreamConfig]:
     """The configuration of a stream, to be written again.
 
     Raises:
@@ -232,7 +263,8 @@ def stream_info(
     Args:
         api: where.
         stream: its name.
-        subjects_filter: also count messages of the subjects that match: of all of them, page by page.
+        subjects_filter: also count messages of the subjects that match: of all of them, page by
+            page.
         deleted_details: also list deleted sequences.
         timeout: seconds for all pages; there is one unless more than 100,000 subjects match.
 
@@ -262,7 +294,9 @@ def stream_info(
     return info.evolve(state=info.state.evolve(subjects=subjects)) if page is not info else info
 
 
-def delete_stream(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[None]:
+def delete_stream(
+    api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[None]:
     """Delete a stream with its consumers and messages.
 
     Raises:
@@ -285,7 +319,8 @@ def stream_names(
 def streams(
     api: ApiSubjects, *, subject: str = "", timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[Listing[StreamInfo]]:
-    """All streams, or those that store ``subject``; what a cluster could not say now is named in the result.
+    """All streams, or those that store ``subject``; what a cluster could not say now is named in
+    the result.
 
     Raises:
         InvalidSubject: it is none.
@@ -309,14 +344,16 @@ def create_consumer(
     strict: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[ConsumerInfo]:
-    """Make a consumer, or update it, as ``action`` says. Without ``name`` and ``durable_name`` the server names it.
+    """Make a consumer, or update it, as ``action`` says. Without ``name`` and ``durable_name`` the
+    server names it.
 
     Args:
         api: where.
         stream: its stream.
         config: what.
         action: 2.9 does not know it and takes every action for ``CREATE_OR_UPDATE``.
-        pedantic: the server refuses what it would otherwise adjust (2.11; a member that older servers do not know).
+        pedantic: the server refuses what it would otherwise adjust (2.11; a member that older
+            servers do not know).
         strict: raise :class:`ConfigIgnored` if a setting does not come back as it was sent.
         timeout: seconds.
 
@@ -382,11 +419,13 @@ def create_or_update_consumer(
 ) -> Steps[ConsumerInfo]:
     """Make a consumer or update the one of that name; see :func:`create_consumer`.
 
-    With ``compare`` it is read before, as :func:`create_or_update_stream` does it, and ``changed`` of the answer says what is
-    different now. One that the server names is always made.
+    With ``compare`` it is read before, as :func:`create_or_update_stream` does it, and ``changed``
+    of the answer says what is different now. One that the server names is always made.
     """
     name = config.checked().name or config.durable_name
-    put = partial(create_consumer, api, stream, config, pedantic=pedantic, strict=strict, timeout=timeout)
+    put = partial(
+        create_consumer, api, stream, config, pedantic=pedantic, strict=strict, timeout=timeout
+    )
     if not compare or not name:
         return (yield from put(action=ConsumerAction.CREATE_OR_UPDATE))
 
@@ -445,7 +484,9 @@ def delete_consumer(
     )
 
 
-def consumer_names(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[Listing[str]]:
+def consumer_names(
+    api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[Listing[str]]:
     """Names of all consumers of a stream."""
     about = RequestContext(what="consumer names", stream=stream)
     ask = _asking(api.consumer_names(stream), about, AnswerType.CONSUMER_NAMES)
@@ -485,7 +526,11 @@ def _put_stream(
             subject, about, expected, body=body, headers=_level(config), timeout=timeout
         )
     except JetStreamError as error:
-        found = check_stream(config, pedantic=pedantic) if old is None else check_stream_update(old, config)
+        found = (
+            check_stream(config, pedantic=pedantic)
+            if old is None
+            else check_stream_update(old, config)
+        )
         raise blamed(error, found, features(config)) from None
     info = StreamInfo.from_wire(members, about)
     if strict:
@@ -499,7 +544,9 @@ def _either(
     create: Callable[[], Steps[T]],
     exists: type[JetStreamError],
 ) -> Steps[T]:
-    """Update what is there, or make what is not; whoever makes or deletes it in between is met by asking anew, a few times."""
+    """Update what is there, or make what is not; whoever makes or deletes it in between is met by
+    asking anew, a few times.
+    """
     left = RACES
     while True:
         try:
@@ -541,7 +588,9 @@ def succeed(
     """A request that answers ``success``; see :func:`request`."""
     members = yield from request(subject, about, expected, body=body, since=since, timeout=timeout)
     if members["success"] is not True:
-        raise InvalidResponse(f"{about}: expected success or an error, seen {described(members['success'])}")
+        raise InvalidResponse(
+            f"{about}: expected success or an error, seen {described(members['success'])}"
+        )
     return members
 
 

@@ -1,15 +1,17 @@
-"""Messages as a stream holds them, and how one is asked for: by sequence, by subject or by time (ADR-31).
+"""Messages as a stream holds them, and how one is asked for: by sequence, by subject or by time
+(ADR-31).
 
-Theory. The same question has two ways. The API answers with JSON and is always there; it is worked off by the leader. A
-*direct* get answers with the message itself, its place in headers behind those that are stored; any replica may answer, so
-it is cheaper and can be a little behind, and the stream must allow it. Both ways answer the same :class:`StoredMessage`,
-and that there is none is the same :class:`MessageNotFound`.
+Theory. The same question has two ways. The API answers with JSON and is always there; it is worked
+off by the leader. A *direct* get answers with the message itself, its place in headers behind those
+that are stored; any replica may answer, so it is cheaper and can be a little behind, and the stream
+must allow it. Both ways answer the same :class:`StoredMessage`, and that there is none is the same
+:class:`MessageNotFound`.
 
-Stored headers can be left out of the API's answer (``no_hdr``, 2.12). A direct get would leave out the message's place with
-them: nothing but the payload comes (seen on 2.15.1), so the API is asked.
+Stored headers can be left out of the API's answer (``no_hdr``, 2.12). A direct get would leave out
+the message's place with them: nothing but the payload comes (seen on 2.15.1), so the API is asked.
 
-A frame is a message if it says its sequence; a status line alone proves nothing, since servers before 2.12 store one that
-a publisher wrote.
+A frame is a message if it says its sequence; a status line alone proves nothing, since servers
+before 2.12 store one that a publisher wrote.
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ from attrs import field, frozen
 from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.message import Message, payload_shown
 from jsproto.core.conversation.procedure import Steps
-from jsproto.errors import InvalidConfig, InvalidResponse, JsprotoError, NoResponders, RequestTimeout, shorten
+from jsproto.errors import (
+    InvalidConfig,
+    InvalidResponse,
+    JsprotoError,
+    NoResponders,
+    RequestTimeout,
+    shorten,
+)
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.envelope import to_json
 from jsproto.jetstream.api.errors import MessageNotFound, RequestContext, described
@@ -52,10 +61,20 @@ class StoredMessage:
         subject: the subject that it is stored under.
         seq: its sequence.
         payload: its bytes.
-        num_pending: how many messages come after it in the answer of a batch, ``None`` outside of one.
+        num_pending: how many messages come after it in the answer of a batch, ``None`` outside of
+            one.
     """
 
-    __slots__ = ("_block", "_headers", "_time", "num_pending", "payload", "seq", "stream", "subject")
+    __slots__ = (
+        "_block",
+        "_headers",
+        "_time",
+        "num_pending",
+        "payload",
+        "seq",
+        "stream",
+        "subject",
+    )
 
     def __init__(  # noqa: PLR0917 - as in `state`
         self,
@@ -105,7 +124,9 @@ class StoredMessage:
         """
         time = Timestamp.parse(self._time)
         if time is None:
-            raise InvalidResponse(f"expected the time of message {self.seq}, seen {shorten(self._time)}")
+            raise InvalidResponse(
+                f"expected the time of message {self.seq}, seen {shorten(self._time)}"
+            )
         return time
 
     def __eq__(self, other: object) -> bool:
@@ -126,7 +147,8 @@ class StoredMessage:
 @final
 @frozen(kw_only=True)
 class MessageSelector:
-    """Which message is meant: one of these, or a subject together with a sequence or time from which on it is sought.
+    """Which message is meant: one of these, or a subject together with a sequence or time from
+    which on it is sought.
 
     Attributes:
         seq: the message of this sequence; with ``next_by_subj`` the first at or behind it.
@@ -162,7 +184,9 @@ class MessageSelector:
             )
 
     def to_wire(self) -> dict[str, object]:
-        """The members of the request. A time says its subject too, so that a deleted message in its place is stepped over."""
+        """The members of the request. A time says its subject too, so that a deleted message in its
+        place is stepped over.
+        """
         members: dict[str, object] = {}
         if self.seq is not None:
             members["seq"] = self.seq
@@ -194,14 +218,15 @@ def stored_message(
         stream: its name.
         which: which.
         direct: ask any replica; the stream must allow it.
-        no_headers: leave the stored headers out of the answer (2.12). Older servers send them all the same, and they are left
-            out here.
+        no_headers: leave the stored headers out of the answer (2.12). Older servers send them all
+            the same, and they are left out here.
         timeout: seconds.
 
     Raises:
         MessageNotFound: there is none.
         StreamNotFound: no such stream; a direct get cannot know.
-        NoResponders: no such stream, or one that does not allow direct gets. Servers before 2.10 are silent instead.
+        NoResponders: no such stream, or one that does not allow direct gets. Servers before 2.10
+            are silent instead.
         InvalidResponse: the answer is no message, or the server is too old to know a start time.
         InvalidConfig: ``no_headers`` of a direct get.
     """
@@ -223,7 +248,8 @@ def headerless(*, direct: bool | None, no_headers: bool) -> None:
     """Whether an answer without headers is one that can be read.
 
     Raises:
-        InvalidConfig: it is not, of a direct get: subject, sequence and time of the message would be left out too.
+        InvalidConfig: it is not, of a direct get: subject, sequence and time of the message would
+            be left out too.
     """
     if direct and no_headers:
         raise InvalidConfig(
@@ -232,7 +258,12 @@ def headerless(*, direct: bool | None, no_headers: bool) -> None:
 
 
 def delete_message(
-    api: ApiSubjects, stream: str, seq: int, *, erase: bool = False, timeout: float = DEFAULT_TIMEOUT
+    api: ApiSubjects,
+    stream: str,
+    seq: int,
+    *,
+    erase: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[None]:
     """Delete one message.
 
@@ -253,7 +284,11 @@ def delete_message(
     about = RequestContext(what=f"{'erase' if erase else 'delete'} message {seq}", stream=stream)
     body: dict[str, object] = {"seq": seq} if erase else {"seq": seq, "no_erase": True}
     yield from succeed(
-        api.stream_msg_delete(stream), about, AnswerType.STREAM_MSG_DELETE, body=body, timeout=timeout
+        api.stream_msg_delete(stream),
+        about,
+        AnswerType.STREAM_MSG_DELETE,
+        body=body,
+        timeout=timeout,
     )
 
 
@@ -261,11 +296,18 @@ def delete_message(
 
 
 def _by_api(
-    api: ApiSubjects, about: RequestContext, which: MessageSelector, timeout: float, *, no_headers: bool
+    api: ApiSubjects,
+    about: RequestContext,
+    which: MessageSelector,
+    timeout: float,
+    *,
+    no_headers: bool,
 ) -> Steps[StoredMessage]:
     subject = api.stream_msg_get(about.stream)
     body = {**which.to_wire(), "no_hdr": True} if no_headers else which.to_wire()
-    members = yield from request(subject, about, AnswerType.STREAM_MSG_GET, body=body, timeout=timeout)
+    members = yield from request(
+        subject, about, AnswerType.STREAM_MSG_GET, body=body, timeout=timeout
+    )
     return from_members(members["message"], about, headers=not no_headers)
 
 
@@ -288,7 +330,9 @@ def _direct(
 
 
 def direct_request(api: ApiSubjects, stream: str, which: MessageSelector) -> tuple[str, bytes]:
-    """Subject and payload of a direct get. The last of one subject is asked for on a subject of its own, for permissions."""
+    """Subject and payload of a direct get. The last of one subject is asked for on a subject of its
+    own, for permissions.
+    """
     if which.last_by_subj and not {"*", ">"} & set(which.last_by_subj.split(".")):
         return api.direct_get_last(stream, publish_subject(which.last_by_subj)), b""
     return api.direct_get(stream), to_json(which.to_wire())
@@ -353,7 +397,9 @@ def from_members(members: object, about: RequestContext, *, headers: bool = True
     said = cast("Mapping[str, object]", members)
     subject, seq, time = said.get("subject"), said.get("seq"), said.get("time")
     if not isinstance(subject, str) or not isinstance(time, str) or not isinstance(seq, int):
-        raise InvalidResponse(f"{about}: expected subject, sequence and time, seen {shorten(sorted(said))}")
+        raise InvalidResponse(
+            f"{about}: expected subject, sequence and time, seen {shorten(sorted(said))}"
+        )
     block = _bytes(said.get("hdrs"), about) if headers else b""
     return StoredMessage(
         stream=about.stream,

@@ -1,17 +1,20 @@
 """Lists of the API, read page by page to their end.
 
-Theory. A page says ``total``, ``offset`` and ``limit`` and carries part of a list that is sorted by name; the next page
-begins behind what was named so far. Three things can spoil that, and each shows:
+Theory. A page says ``total``, ``offset`` and ``limit`` and carries part of a list that is sorted by
+name; the next page begins behind what was named so far. Three things can spoil that, and each
+shows:
 
 - *The list grows*: what came twice is kept once, by its name.
-- *The list shrinks*: what moved up was skipped, so reading begins anew, a few times; a list that shrinks all the time is
-  given as it was seen last.
-- *A cluster cannot say*: of some streams and consumers it knows the name only. These are in ``missing``, or in ``offline``
-  with the reason, so that a list with holes never looks complete.
+- *The list shrinks*: what moved up was skipped, so reading begins anew, a few times; a list that
+  shrinks all the time is given as it was seen last.
+- *A cluster cannot say*: of some streams and consumers it knows the name only. These are in
+  ``missing``, or in ``offline`` with the reason, so that a list with holes never looks complete.
 
-A page always says ``total``; what does not is no page. ``null``, an absent list and an empty one say the same.
+A page always says ``total``; what does not is no page. ``null``, an absent list and an empty one
+say the same.
 
-One deadline bounds all pages together, since a server that always has another page would keep the caller for ever.
+One deadline bounds all pages together, since a server that always has another page would keep the
+caller for ever.
 """
 
 from __future__ import annotations
@@ -76,7 +79,8 @@ class _PageReading:
     """What was read of one list so far.
 
     Attributes:
-        place: how many entries of the server's list the pages so far stood for: where the next page begins.
+        place: how many entries of the server's list the pages so far stood for: where the next page
+            begins.
     """
 
     __slots__ = ("found", "missing", "offline", "place", "total")
@@ -88,7 +92,9 @@ class _PageReading:
         self.missing: dict[str, None] = {}
         self.offline: dict[str, str] = {}
 
-    def page(self, named: dict[str, object], members: Mapping[str, object], about: RequestContext) -> bool:
+    def page(
+        self, named: dict[str, object], members: Mapping[str, object], about: RequestContext
+    ) -> bool:
         """One page more; whether it was the last."""
         missing = [name for name in _list(members, "missing") if isinstance(name, str)]
         said = members.get("offline")
@@ -150,7 +156,9 @@ def pages(
             continue
         break
     found = cast("dict[str, T]", reading.found)
-    return Listing(found.values(), total=reading.total, missing=reading.missing, offline=reading.offline)
+    return Listing(
+        found.values(), total=reading.total, missing=reading.missing, offline=reading.offline
+    )
 
 
 def time_left(until: float, about: RequestContext, came: int, total: int | None) -> Steps[float]:
@@ -161,7 +169,9 @@ def time_left(until: float, about: RequestContext, came: int, total: int | None)
     """
     left = until - (yield from the_time())
     if left <= 0:
-        raise RequestTimeout(f"{about}: expected the whole list in time, seen {came} of {total} entries")
+        raise RequestTimeout(
+            f"{about}: expected the whole list in time, seen {came} of {total} entries"
+        )
     return left
 
 

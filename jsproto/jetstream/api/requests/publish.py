@@ -1,9 +1,10 @@
 """Publish one message and wait for the stream's acknowledgement.
 
-Theory. Nothing on the wire marks a publish to a stream: it is a request on the message's own subject, and what the
-stream shall check travels in headers. Only "nobody listens" (503) proves that the message was not stored: during an
-election or a start it is sent again, a few times, within the one deadline (ADR-22). A timeout proves nothing, so it is
-never repeated and is reported as what it is, an unknown outcome (B176); with a message id the caller may repeat it.
+Theory. Nothing on the wire marks a publish to a stream: it is a request on the message's own
+subject, and what the stream shall check travels in headers. Only "nobody listens" (503) proves that
+the message was not stored: during an election or a start it is sent again, a few times, within the
+one deadline (ADR-22). A timeout proves nothing, so it is never repeated and is reported as what it
+is, an unknown outcome (B176); with a message id the caller may repeat it.
 """
 
 from __future__ import annotations
@@ -37,13 +38,15 @@ def compose(
     options: PublishOptions | None = None,
     **settings: Unpack[PublishSettings],
 ) -> Publish:
-    """A message with what is asked of the stream in its headers: for a window, a batch or an ingest.
+    """A message with what is asked of the stream in its headers: for a window, a batch or an
+    ingest.
 
     Args:
         subject: a literal subject.
         payload: the message.
         headers: the user's own headers; never changed.
-        options: what is asked of the stream; or its settings by name, which also edit ``options`` given beside them.
+        options: what is asked of the stream; or its settings by name, which also edit ``options``
+            given beside them.
         settings: fields of `PublishOptions`.
 
     Raises:
@@ -72,7 +75,8 @@ def publish(
         subject: a literal subject.
         payload: the message.
         headers: the user's own headers; never changed.
-        options: what is asked of the stream; or its settings by name, which also edit ``options`` given beside them.
+        options: what is asked of the stream; or its settings by name, which also edit ``options``
+            given beside them.
         timeout: seconds for all attempts together.
         retries: how often it may be sent again after "nobody listens" (503).
         retry_wait: seconds before it is sent again.
@@ -80,11 +84,12 @@ def publish(
 
     Raises:
         NoResponders: no stream stores this subject.
-        WrongLastSequence: the expectation does not hold; so for the other :class:`ExpectationFailed`.
+        WrongLastSequence: the expectation does not hold; so for the other
+            :class:`ExpectationFailed`.
         JetStreamError: the stream refuses the message otherwise.
         InvalidPubAck: somebody answered who is no stream.
-        RequestTimeout: no acknowledgement came; whether the message was stored is unknown. Or there was no link all the time: then
-            nothing was sent, and ``sent`` of the error is false.
+        RequestTimeout: no acknowledgement came; whether the message was stored is unknown. Or there
+            was no link all the time: then nothing was sent, and ``sent`` of the error is false.
         InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
     """
     publish_subject(subject)
@@ -115,10 +120,10 @@ def _attempts(call: Call, stream: str, retries: int, retry_wait: float) -> Steps
                 _nobody(call, sent, error)
         except RequestTimeout as error:
             if not error.sent:
-                text = (
-                    f"expected a link to publish on {call.subject!r} within {call.timeout} s, there was none"
-                )
-                raise RequestTimeout(f"{text}; nothing was sent, nothing is stored", sent=False) from error
+                text = f"expected a link to publish on {call.subject!r} within {call.timeout} s, there was none"
+                raise RequestTimeout(
+                    f"{text}; nothing was sent, nothing is stored", sent=False
+                ) from error
             text = f"expected an acknowledgement of {call.subject!r} within {call.timeout} s, none came"
             raise RequestTimeout(
                 f"{text}; whether it was stored is unknown, and no_ack streams never answer"
@@ -129,7 +134,9 @@ def _attempts(call: Call, stream: str, retries: int, retry_wait: float) -> Steps
                 return usual
             if reply.status is not None and not reply.payload:
                 raise StatusError(*reply.status)
-            return pub_ack(reply.payload, RequestContext(what="publish", stream=stream, subject=call.subject))
+            return pub_ack(
+                reply.payload, RequestContext(what="publish", stream=stream, subject=call.subject)
+            )
         yield Sleep(retry_wait)
         left = deadline - (yield from the_time())
         if left <= 0:

@@ -1,11 +1,14 @@
-"""What the servers say of themselves to the system account: requests below ``$SYS.REQ``, and their answers.
+"""What the servers say of themselves to the system account: requests below ``$SYS.REQ``, and their
+answers.
 
-Theory. A request to ``$SYS.REQ.SERVER.PING.<WHAT>`` is heard by every server, and each answers for itself; below ``$SYS.REQ.SERVER.<id>``
-one is meant; below ``$SYS.REQ.ACCOUNT.<account>`` it is about one account (server/events.go). What is in an answer is the servers' business and
-differs between versions: it is given as it came, and `ServerAnswer.read` gives it typed, by the documents of `jsproto.jetstream.api.events.monitoring`.
-Around it stands who says it, or why not.
+Theory. A request to ``$SYS.REQ.SERVER.PING.<WHAT>`` is heard by every server, and each answers for
+itself; below ``$SYS.REQ.SERVER.<id>`` one is meant; below ``$SYS.REQ.ACCOUNT.<account>`` it is
+about one account (server/events.go). What is in an answer is the servers' business and differs
+between versions: it is given as it came, and `ServerAnswer.read` gives it typed, by the documents
+of `jsproto.jetstream.api.events.monitoring`. Around it stands who says it, or why not.
 
-Other accounts than the system's meet nobody there (503), unless it is about themselves (``$SYS.REQ.USER.INFO``).
+Other accounts than the system's meet nobody there (503), unless it is about themselves
+(``$SYS.REQ.USER.INFO``).
 """
 
 # ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
@@ -105,7 +108,9 @@ def read_answer(message: Message, form: type[DocumentT]) -> ServerAnswer[Documen
     """
     if message.status is not None and not message.payload:
         code, text = message.status
-        raise StatusError(code, text, f"expected an answer of a server, seen status {code} {text}".rstrip())
+        raise StatusError(
+            code, text, f"expected an answer of a server, seen status {code} {text}".rstrip()
+        )
     members = parse_object(message.payload, "a request to the system account")
     server = members.pop("server", None)
     named = {each: members.get(each, "") for each in ("name", "id", "host")}
@@ -124,14 +129,18 @@ def read_answer(message: Message, form: type[DocumentT]) -> ServerAnswer[Documen
     return ServerAnswer(form=form, server=identity, data=cast("Mapping[str, object]", data))
 
 
-def read_answers(messages: Sequence[Message], form: type[DocumentT]) -> tuple[ServerAnswer[DocumentT], ...]:
+def read_answers(
+    messages: Sequence[Message], form: type[DocumentT]
+) -> tuple[ServerAnswer[DocumentT], ...]:
     """The answers of all that answered, in the order of their names.
 
     Raises:
         ApiError: there is nothing but errors; the first is told.
         InvalidResponse: what a server never says.
     """
-    answers = sorted((read_answer(each, form) for each in messages), key=lambda each: each.server.name)
+    answers = sorted(
+        (read_answer(each, form) for each in messages), key=lambda each: each.server.name
+    )
     if all(each.error for each in answers):
         raise answers[0].refusal()
     return tuple(answers)
@@ -153,7 +162,8 @@ def ask_servers(
         what: ``VARZ``, ``JSZ``, ``CONNZ``, ``HEALTHZ`` and so on.
         form: the document that the answer is; a plain `Document` is one of which nothing is known.
         server: the id of the only server to ask.
-        options: members of the request; ``server_name``, ``cluster``, ``host``, ``domain`` and ``tags`` choose who answers.
+        options: members of the request; ``server_name``, ``cluster``, ``host``, ``domain`` and
+            ``tags`` choose who answers.
         expect: so many servers will answer; without it, the end is judged by silence.
         stall: seconds of silence after an answer.
         timeout: seconds for all.
@@ -163,7 +173,9 @@ def ask_servers(
         InvalidConfig: times that cannot be.
     """
     subject = f"$SYS.REQ.SERVER.{request_token(server, 'id of a server') if server else 'PING'}.{request_word(what)}"
-    return _ask(subject, form, options, expect=1 if server else expect, stall=stall, timeout=timeout)
+    return _ask(
+        subject, form, options, expect=1 if server else expect, stall=stall, timeout=timeout
+    )
 
 
 def ask_account(
@@ -175,8 +187,12 @@ def ask_account(
     stall: float | timedelta = STALL,
     timeout: float | timedelta = 5.0,
 ) -> Gather[tuple[ServerAnswer[Document], ...]]:
-    """Ask all servers about one account: ``INFO``, ``JSZ``, ``CONNZ``, ``SUBSZ``, ``LEAFZ``; see :func:`ask_servers`."""
-    subject = f"$SYS.REQ.ACCOUNT.{request_token(account, 'name of an account')}.{request_word(what)}"
+    """Ask all servers about one account: ``INFO``, ``JSZ``, ``CONNZ``, ``SUBSZ``, ``LEAFZ``; see
+    :func:`ask_servers`.
+    """
+    subject = (
+        f"$SYS.REQ.ACCOUNT.{request_token(account, 'name of an account')}.{request_word(what)}"
+    )
     return _ask(subject, Document, options, expect=expect, stall=stall, timeout=timeout)
 
 
@@ -215,7 +231,9 @@ def request_word(what: str) -> str:
         InvalidSubject: it is no word of capital letters.
     """
     if not isinstance(what, str) or _WHAT(what) is None:
-        raise InvalidSubject(f"expected one word of capital letters, such as VARZ, seen {shorten(what)}")
+        raise InvalidSubject(
+            f"expected one word of capital letters, such as VARZ, seen {shorten(what)}"
+        )
     return what
 
 

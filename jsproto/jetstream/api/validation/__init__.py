@@ -1,1 +1,3 @@
-"""The server's own rules for configurations and messages, so that a mistake is named before anything is sent."""
+"""The server's own rules for configurations and messages, so that a mistake is named before
+anything is sent.
+"""

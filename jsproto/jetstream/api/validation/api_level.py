@@ -1,10 +1,12 @@
-"""The API level that a configuration or a publish needs, and what a server that has less would make of it (ADR-44).
+"""The API level that a configuration or a publish needs, and what a server that has less would make
+of it (ADR-44).
 
-Theory. A server says the level of its API in the account info (2.11: 1, 2.12: 2 and 3, 2.14: 4, 2.15: 5; before 2.11 it says
-none, which is 0). Each feature that came with a level is a row. A configuration that needs one is sent with it (:data:`REQUIRED`), so a
-server of 2.12 or later that has less refuses (10185), whatever else it would make of it. Servers before 2.12 do not look, and drop
-settings that they do not know without a word; and no server refuses a header of a message that it does not know. There it pays to
-ask first.
+Theory. A server says the level of its API in the account info (2.11: 1, 2.12: 2 and 3, 2.14: 4,
+2.15: 5; before 2.11 it says none, which is 0). Each feature that came with a level is a row. A
+configuration that needs one is sent with it (:data:`REQUIRED`), so a server of 2.12 or later that
+has less refuses (10185), whatever else it would make of it. Servers before 2.12 do not look, and
+drop settings that they do not know without a word; and no server refuses a header of a message that
+it does not know. There it pays to ask first.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ PUBLISH_FEATURES: Final = (
 
 
 def features(config: StreamConfig | ConsumerConfig | PublishOptions) -> tuple[Feature, ...]:
-    """What of a configuration, or of the options of a publish, needs a level, in the order of the table."""
+    """What of a configuration, or of the options of a publish, needs a level, in the order of the
+    table.
+    """
     if isinstance(config, PublishOptions):
         return tuple(row for row in PUBLISH_FEATURES if _used(row, _asked(config).get(row.setting)))
     rows = STREAM_FEATURES if isinstance(config, StreamConfig) else CONSUMER_FEATURES
@@ -81,15 +85,19 @@ def features(config: StreamConfig | ConsumerConfig | PublishOptions) -> tuple[Fe
 
 
 def required_level(config: StreamConfig | ConsumerConfig | PublishOptions) -> int:
-    """The API level that it needs; 0 if every server will do. For a stream the server says the same in the metadata."""
+    """The API level that it needs; 0 if every server will do. For a stream the server says the same
+    in the metadata.
+    """
     return max((row.level for row in features(config)), default=0)
 
 
 def check_level(config: StreamConfig | ConsumerConfig | PublishOptions, level: int) -> None:
-    """Hold a configuration, or the options of a publish, against the level that a server says (`AccountInfo.api.level`).
+    """Hold a configuration, or the options of a publish, against the level that a server says
+    (`AccountInfo.api.level`).
 
     Raises:
-        InvalidConfig: it needs more; the message names the settings and the first server that has them.
+        InvalidConfig: it needs more; the message names the settings and the first server that has
+            them.
     """
     lacking = [row for row in features(config) if row.level > level]
     if lacking:

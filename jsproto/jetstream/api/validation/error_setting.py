@@ -1,10 +1,12 @@
-"""Which setting of a configuration a refusal is about: the server gives a number, and seldom a name.
+"""Which setting of a configuration a refusal is about: the server gives a number, and seldom a
+name.
 
-Theory. The rules of :mod:`checks` say for each number which setting they blame, and they can be asked about the very configuration that
-was refused: the first finding with the server's number is the culprit. Where none is found, as with what only the server can know, a
-number that is about one setting alone names it (:data:`BLAMED`). A field that the server does not know stands in its text. To a server
-that has not the level of a configuration (10185) every setting is new that needs a level.
-Whatever is left has no culprit, and the error says nothing rather than guesses.
+Theory. The rules of :mod:`checks` say for each number which setting they blame, and they can be
+asked about the very configuration that was refused: the first finding with the server's number is
+the culprit. Where none is found, as with what only the server can know, a number that is about one
+setting alone names it (:data:`BLAMED`). A field that the server does not know stands in its text.
+To a server that has not the level of a configuration (10185) every setting is new that needs a
+level. Whatever is left has no culprit, and the error says nothing rather than guesses.
 """
 
 from __future__ import annotations
@@ -17,7 +19,12 @@ from attrs import evolve
 
 from jsproto.jetstream.api.errors import ApiLevelTooLow, JetStreamError
 from jsproto.jetstream.api.validation.api_level import Feature
-from jsproto.jetstream.api.validation.rules import CONSUMER_RULES, STREAM_RULES, UPDATE_RULES, RuleViolation
+from jsproto.jetstream.api.validation.rules import (
+    CONSUMER_RULES,
+    STREAM_RULES,
+    UPDATE_RULES,
+    RuleViolation,
+)
 
 _UNKNOWN: Final = re.compile(r'unknown field "([A-Za-z0-9_]{1,64})"').search
 
@@ -95,4 +102,6 @@ def blamed(
 def _blaming(error: JetStreamError, setting: str) -> JetStreamError:
     if not setting:
         return error
-    return type(error)(error.code, error.err_code, error.description, evolve(error.about, setting=setting))
+    return type(error)(
+        error.code, error.err_code, error.description, evolve(error.about, setting=setting)
+    )

@@ -1,9 +1,11 @@
-"""What a configuration says, flat and with the server's defaults: what the rules of :mod:`checks` look at.
+"""What a configuration says, flat and with the server's defaults: what the rules of :mod:`checks`
+look at.
 
-A fact has a name and a value: each setting as it goes over the wire (durations in nanoseconds), the settings of a mirror
-after ``mirror.``, and answers to questions that no single setting answers, such as ``subjects overlap``. Facts about
-other configurations, the stream of a consumer or what was there before an update, carry that in their names; who does not
-know them leaves them out, and rules that need them hold nobody up.
+A fact has a name and a value: each setting as it goes over the wire (durations in nanoseconds), the
+settings of a mirror after ``mirror.``, and answers to questions that no single setting answers,
+such as ``subjects overlap``. Facts about other configurations, the stream of a consumer or what was
+there before an update, carry that in their names; who does not know them leaves them out, and rules
+that need them hold nobody up.
 """
 
 from __future__ import annotations
@@ -87,11 +89,16 @@ def stream_facts(config: StreamConfig) -> Facts:
     ]
     facts["source.consumer twice"] = len(set(through)) < len(through)
     facts["sources twice"] = len({str(each.to_wire()) for each in config.sources}) < len(sources)
-    facts["source.transforms overlap"] = any(any_within_another(_filters(each)) for each in config.sources)
+    facts["source.transforms overlap"] = any(
+        any_within_another(_filters(each)) for each in config.sources
+    )
     if config.subject_transform is not None:
-        facts.update({f"transform.{name}": bad for name, bad in _transform(config.subject_transform).items()})
+        facts.update(
+            {f"transform.{name}": bad for name, bad in _transform(config.subject_transform).items()}
+        )
     if config.republish is not None:
-        # A republish of all to all follows the stream's own transform, where that covers its one subject.
+        # A republish of all to all follows the stream's own transform, where that covers its one
+        # subject.
         moved = config.subject_transform
         follows = (
             config.republish.dest == ">"
@@ -124,7 +131,9 @@ def consumer_facts(config: ConsumerConfig, stream: StreamConfig | None = None) -
         "deliver_subject wild": bool(deliver) and not literal(deliver),
         "deliver_subject invalid": bool(deliver) and not valid(deliver),
         "sampling invalid": bool(sample) and re.fullmatch(r"\+?[0-9]+", sample) is None,
-        "names differ": bool(config.name and config.durable_name and config.name != config.durable_name),
+        "names differ": bool(
+            config.name and config.durable_name and config.name != config.durable_name
+        ),
         "groups empty": "" in config.priority_groups,
         "groups invalid": not all(_GROUP(each) for each in config.priority_groups),
     }

@@ -1,11 +1,14 @@
-"""What a stream would say to a message, as far as its configuration tells: before the message is sent.
+"""What a stream would say to a message, as far as its configuration tells: before the message is
+sent.
 
-Theory. As in :mod:`checks`, each row is one way to be refused, in the order in which the server looks (2.15), with its ``err_code``.
-Three rows have no number, because there the server says nothing: a stream that acknowledges nothing, a subject that the stream
-does not store, so that another one gets the message or nobody, and a time to live below that of the stream's markers, which becomes
-as long as that.
+Theory. As in :mod:`checks`, each row is one way to be refused, in the order in which the server
+looks (2.15), with its ``err_code``. Three rows have no number, because there the server says
+nothing: a stream that acknowledges nothing, a subject that the stream does not store, so that
+another one gets the message or nobody, and a time to live below that of the stream's markers, which
+becomes as long as that.
 
-Who looks is who knows the configuration: a stream's handle that has asked for it. It may have changed since.
+Who looks is who knows the configuration: a stream's handle that has asked for it. It may have
+changed since.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ def check_publish(
     *,
     headers: Headers | None = None,
 ) -> tuple[RuleViolation, ...]:
-    """What a stream of this configuration would refuse about a message; the first is what it would say.
+    """What a stream of this configuration would refuse about a message; the first is what it would
+    say.
 
     Args:
         config: the stream's configuration, as the server gave it.
@@ -49,12 +53,18 @@ def check_publish(
 
 def check_window(config: StreamConfig) -> tuple[RuleViolation, ...]:
     """What a stream of this configuration would refuse about any message, or never answer."""
-    return tuple(findings(WINDOW_RULES, {setting: getattr(config, setting) for setting in _SETTINGS}))
+    return tuple(
+        findings(WINDOW_RULES, {setting: getattr(config, setting) for setting in _SETTINGS})
+    )
 
 
 def check_batching(config: StreamConfig, *, fast: bool = False) -> tuple[RuleViolation, ...]:
     """What a stream of this configuration would refuse about any atomic batch, or any fast one."""
-    facts = {**{setting: getattr(config, setting) for setting in _SETTINGS}, "fast": fast, "atomic": not fast}
+    facts = {
+        **{setting: getattr(config, setting) for setting in _SETTINGS},
+        "fast": fast,
+        "atomic": not fast,
+    }
     return tuple(findings(BATCH_RULES, facts))
 
 
@@ -80,7 +90,8 @@ def _facts(config: StreamConfig, subject: str, size: int, options: PublishOption
         "size": size,
         "too large": config.max_msg_size is not None and 0 <= config.max_msg_size < size,
         "ttl": options.ttl is not None or (schedule is not None and schedule.ttl is not None),
-        "short ttl": _below(options.ttl, config) or (schedule is not None and _below(schedule.ttl, config)),
+        "short ttl": _below(options.ttl, config)
+        or (schedule is not None and _below(schedule.ttl, config)),
         "incr": options.incr is not None,
         "schedule": schedule is not None,
         "schedule target": None if schedule is None else schedule.target,
@@ -96,7 +107,8 @@ def _facts(config: StreamConfig, subject: str, size: int, options: PublishOption
 
 
 def _below(ttl: timedelta | str | None, config: StreamConfig) -> bool:
-    """Whether the stream would let a message live longer: as long as the markers that it writes where messages expire.
+    """Whether the stream would let a message live longer: as long as the markers that it writes
+    where messages expire.
 
     A stream with one message for each subject leaves the time as it is (seen on 2.11.11 to 2.15.1).
     """

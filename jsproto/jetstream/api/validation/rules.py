@@ -1,13 +1,15 @@
-"""The server's own rules for configurations, as data: what it would refuse, and with which number, before it is asked.
+"""The server's own rules for configurations, as data: what it would refuse, and with which number,
+before it is asked.
 
-Theory. Each row of :data:`STREAM_RULES`, :data:`CONSUMER_RULES` and :data:`UPDATE_RULES` is one way to be refused: the setting to
-blame, the ``err_code`` and the conditions that hold then, all of them. The rows stand in the order in which the server
-looks (2.15), so the first that holds is the one that it would say. A live test sends an example of each row to a server and
-gets the same number.
+Theory. Each row of :data:`STREAM_RULES`, :data:`CONSUMER_RULES` and :data:`UPDATE_RULES` is one way
+to be refused: the setting to blame, the ``err_code`` and the conditions that hold then, all of
+them. The rows stand in the order in which the server looks (2.15), so the first that holds is the
+one that it would say. A live test sends an example of each row to a server and gets the same
+number.
 
-A finding is advice and not a verdict: what the server would refuse for reasons that only it knows (limits of the
-account, what other streams store, how many servers there are) is not found, and servers before the rule's version take what it
-refuses, mostly by ignoring it.
+A finding is advice and not a verdict: what the server would refuse for reasons that only it knows
+(limits of the account, what other streams store, how many servers there are) is not found, and
+servers before the rule's version take what it refuses, mostly by ignoring it.
 
 Pedantic rules refuse what the server adjusts unless ``pedantic`` is asked for (2.11).
 """
@@ -102,7 +104,9 @@ class RuleViolation:
 
 
 def check_stream(config: StreamConfig, *, pedantic: bool = False) -> tuple[RuleViolation, ...]:
-    """What a server of today would refuse about a stream that is to be made; the first is what it would say."""
+    """What a server of today would refuse about a stream that is to be made; the first is what it
+    would say.
+    """
     return tuple(findings(STREAM_RULES, stream_facts(config), pedantic=pedantic))
 
 
@@ -119,11 +123,15 @@ def check_stream_update(
 def check_consumer(
     config: ConsumerConfig, stream: StreamConfig | None = None, *, pedantic: bool = False
 ) -> tuple[RuleViolation, ...]:
-    """What a server of today would refuse about a consumer; with its stream's configuration it sees more."""
+    """What a server of today would refuse about a consumer; with its stream's configuration it sees
+    more.
+    """
     return tuple(findings(CONSUMER_RULES, consumer_facts(config, stream), pedantic=pedantic))
 
 
-def findings(rules: Iterable[ConfigRule], facts: Facts, *, pedantic: bool = False) -> Iterable[RuleViolation]:
+def findings(
+    rules: Iterable[ConfigRule], facts: Facts, *, pedantic: bool = False
+) -> Iterable[RuleViolation]:
     """The rules that the facts break, in the order of the rules."""
     for rule in rules:
         if (pedantic or not rule.pedantic) and all(_holds(given, facts) for given in rule.given):

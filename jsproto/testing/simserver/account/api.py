@@ -1,8 +1,8 @@
 """The JSON API of JetStream: requests under ``$JS.API.`` and their answers.
 
-What the server would not answer is not answered here either: an unknown verb and a wrong number of names meet silence.
-Verbs that exist and are not modelled answer with code 501. The verbs about streams and about consumers are parts of their
-own; the account's is here.
+What the server would not answer is not answered here either: an unknown verb and a wrong number of
+names meet silence. Verbs that exist and are not modelled answer with code 501. The verbs about
+streams and about consumers are parts of their own; the account's is here.
 """
 
 from __future__ import annotations

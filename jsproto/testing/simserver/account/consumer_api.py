@@ -18,7 +18,12 @@ from jsproto.testing.simserver.requests.envelope import (
     metadata_of,
     page_of,
 )
-from jsproto.testing.simserver.requests.requests import asked_if_any, asked_of, asked_plainly, is_empty
+from jsproto.testing.simserver.requests.requests import (
+    asked_if_any,
+    asked_of,
+    asked_plainly,
+    is_empty,
+)
 from jsproto.testing.simserver.streams.streams import SimStream
 from jsproto.testing.simserver.values import refusals
 from jsproto.testing.simserver.values.documents import Table, integer, integers, table, text, texts
@@ -101,7 +106,9 @@ class ConsumerApi:
             raise RefusedError(refusals.NAME_MISMATCH)
         return asked, dict(table(asked.get("config")))
 
-    def _create(self, stream: SimStream, name: str, request: Table, asked: Table, now: int) -> Table:
+    def _create(
+        self, stream: SimStream, name: str, request: Table, asked: Table, now: int
+    ) -> Table:
         action, pedantic = text(request, "action"), request.get("pedantic") is True
         jetstream, profile = self._jetstream, self._jetstream.profile
         config = consumer_config(asked, profile, ephemeral=not text(asked, "durable_name"))
@@ -145,7 +152,11 @@ class ConsumerApi:
     def _check_filter(self, stream: SimStream, config: Table) -> None:
         one = text(config, "filter_subject")
         judged = self._jetstream.profile.filter_within_stream
-        if one and judged and not any(within(one, each) or within(each, one) for each in stream.subjects):
+        if (
+            one
+            and judged
+            and not any(within(one, each) or within(each, one) for each in stream.subjects)
+        ):
             raise RefusedError(refusals.FILTER_NOT_SUBSET)
 
     def _check_room(self, stream: SimStream, config: Table) -> None:
@@ -173,7 +184,9 @@ class ConsumerApi:
             if other.name != name and any(collide(one, each) for one in theirs for each in filters):
                 raise RefusedError(refusals.WORKQUEUE_NOT_UNIQUE)
 
-    def _update(self, stream: SimStream, consumer: SimConsumer, config: Table, action: str, now: int) -> bool:
+    def _update(
+        self, stream: SimStream, consumer: SimConsumer, config: Table, action: str, now: int
+    ) -> bool:
         """Update a consumer; answers whether it then looks for messages."""
         if config == consumer.config:
             return False
@@ -230,7 +243,9 @@ class ConsumerApi:
     def _consumer_list(self, names: list[str], body: bytes, now: int) -> Table:
         asked = asked_if_any(body, "JSApiConsumersRequest", self._jetstream.profile)
         consumers = self._jetstream.consumers[self._jetstream.stream(names[0]).name]
-        infos = [self._consumer_about(consumers[name], now, listed=True) for name in sorted(consumers)]
+        infos = [
+            self._consumer_about(consumers[name], now, listed=True) for name in sorted(consumers)
+        ]
         return page_of(infos, integer(asked, "offset"), LIST_LIMIT, "consumers")
 
     def _consumer_pause(self, names: list[str], body: bytes, now: int) -> Table:
@@ -250,7 +265,11 @@ class ConsumerApi:
         if not group:
             raise RefusedError(invalid_json(profile, "consumer group not specified"))
         stream, consumer = self._consumer(names)
-        if not isinstance(consumer, PullConsumer) or group not in consumer.groups or not consumer.pins:
+        if (
+            not isinstance(consumer, PullConsumer)
+            or group not in consumer.groups
+            or not consumer.pins
+        ):
             raise RefusedError(refusals.NO_SUCH_GROUP)
         consumer.unpin(group, now)
         self._jetstream.refresh(stream)

@@ -1,11 +1,13 @@
 """What is on the disk: an image of it, and the server's return from it.
 
-A kill of the process loses nothing that a stream has stored, for the operating system has it; but the state of a consumer is
-written a little later than it changes, so after a kill the server may know less of deliveries and acknowledgements than it did
-(nats-server ``filestore.go``, ``consumerFileStore.flushLoop``). When the power fails, whatever was written since the last sync is gone,
-and that is two minutes by default (``sync_interval``).
+A kill of the process loses nothing that a stream has stored, for the operating system has it; but
+the state of a consumer is written a little later than it changes, so after a kill the server may
+know less of deliveries and acknowledgements than it did (nats-server ``filestore.go``,
+``consumerFileStore.flushLoop``). When the power fails, whatever was written since the last sync is
+gone, and that is two minutes by default (``sync_interval``).
 
-So a loss is a return to an earlier image: of the consumers, or of everything. An image is good for one return.
+So a loss is a return to an earlier image: of the consumers, or of everything. An image is good for
+one return.
 """
 
 from __future__ import annotations
@@ -39,10 +41,14 @@ class Image:
         memo: dict[int, object] = {id(each): each for each in shared}
         self._consumers_only = consumers_only
         self._streams: dict[str, SimStream] = copy.deepcopy(jetstream.streams, memo)
-        self._consumers: dict[str, dict[str, SimConsumer]] = copy.deepcopy(jetstream.consumers, memo)
+        self._consumers: dict[str, dict[str, SimConsumer]] = copy.deepcopy(
+            jetstream.consumers, memo
+        )
 
     def restore(self, jetstream: SimJetStream, now: int) -> None:
-        """The disk is as it was; to be called while the server is down. What was made since and is whole stays."""
+        """The disk is as it was; to be called while the server is down. What was made since and is
+        whole stays.
+        """
         if not self._consumers_only:
             for stream in list(jetstream.streams.values()):
                 jetstream.remove_stream(stream, now)

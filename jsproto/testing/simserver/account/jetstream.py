@@ -1,8 +1,9 @@
 """JetStream of one account: the streams, their consumers, and which subject reaches what.
 
-Six kinds of subject end here: pulls, acknowledgements, answers to flow control, the JSON API, direct gets and whatever the
-streams listen on. `accept` takes a published message and answers whether anything of JetStream listened there: if
-nothing did, and no client either, the publisher hears 503.
+Six kinds of subject end here: pulls, acknowledgements, answers to flow control, the JSON API,
+direct gets and whatever the streams listen on. `accept` takes a published message and answers
+whether anything of JetStream listened there: if nothing did, and no client either, the publisher
+hears 503.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ class SimJetStream:
         self._reach: dict[str, SimStream | None] = {}
         #: Some stream may listen to subjects of the server's own.
         self._takes_own = False
-        #: Whose deadlines have to be planned anew: streams with all of their consumers, or a consumer.
+        #: Whose deadlines have to be planned anew: streams with all of their consumers, or a
+        #: consumer.
         self._moved: dict[SimStream | SimConsumer, None] = {}
         #: Push consumers by their deliver subject, ``None`` when somebody has to look again.
         self._pushed: dict[str, list[tuple[SimStream, PushConsumer]]] | None = {}
@@ -145,7 +147,9 @@ class SimJetStream:
         """Streams came, went, or listen elsewhere."""
         self._reach.clear()
         self._takes_own = any(
-            collide(f"{_OWN}>", subject) for stream in self.streams.values() for subject in stream.subjects
+            collide(f"{_OWN}>", subject)
+            for stream in self.streams.values()
+            for subject in stream.subjects
         )
 
     def reaches(self, subject: str) -> SimStream | None:
@@ -184,7 +188,9 @@ class SimJetStream:
             for name, consumers in self.consumers.items():
                 for consumer in consumers.values():
                     if isinstance(consumer, PushConsumer):
-                        known = self._pushed.setdefault(text(consumer.config, "deliver_subject"), [])
+                        known = self._pushed.setdefault(
+                            text(consumer.config, "deliver_subject"), []
+                        )
                         known.append((self.streams[name], consumer))
         for stream, consumer in self._pushed.get(subject, ()):
             consumer.interest_changed(now)
@@ -200,7 +206,9 @@ class SimJetStream:
         return turns
 
     def replace_consumer(self, stream: SimStream, consumer: SimConsumer, now: int) -> None:
-        """A consumer is as it was at some time before: the server was down, and this is what its disk held."""
+        """A consumer is as it was at some time before: the server was down, and this is what its
+        disk held.
+        """
         self._unplan(self.consumers[stream.name][consumer.name])
         self._pushed = None
         self.consumers[stream.name][consumer.name] = consumer
@@ -222,11 +230,15 @@ class SimJetStream:
 
     # ------------------------------------------------------------------------------------------------ messages
 
-    def accept(self, subject: str, reply: str, block: bytes | None, payload: bytes, now: int) -> bool:
-        """A message was published: take what is for JetStream. Answers whether anything here listened.
+    def accept(
+        self, subject: str, reply: str, block: bytes | None, payload: bytes, now: int
+    ) -> bool:
+        """A message was published: take what is for JetStream. Answers whether anything here
+        listened.
 
-        JSON requests are not taken here: their interest is, their answer comes from the API. A stream that listens to one of the
-        server's own subjects stores what comes there too, and acknowledges it as anything else (in the server either may come first).
+        JSON requests are not taken here: their interest is, their answer comes from the API. A
+        stream that listens to one of the server's own subjects stores what comes there too, and
+        acknowledges it as anything else (in the server either may come first).
         """
         self._now = now
         if not subject.startswith(_OWN):
@@ -240,7 +252,9 @@ class SimJetStream:
             return self._asked(subject, block, payload, reply, now) or heard
         return heard
 
-    def _stored(self, subject: str, reply: str, block: bytes | None, payload: bytes, now: int) -> bool:
+    def _stored(
+        self, subject: str, reply: str, block: bytes | None, payload: bytes, now: int
+    ) -> bool:
         """Give a message to the stream that listens there. Answers whether one does."""
         stream = self.reaches(subject) if self.serving else None
         if stream is None:
@@ -313,7 +327,9 @@ class SimJetStream:
         self._turned(consumer)
         return True
 
-    def _asked(self, subject: str, block: bytes | None, payload: bytes, reply: str, now: int) -> bool:
+    def _asked(
+        self, subject: str, block: bytes | None, payload: bytes, reply: str, now: int
+    ) -> bool:
         verb = subject[len(API_PREFIX) :]
         if verb.startswith(_PULL):
             return self._pulled(verb[len(_PULL) :].split("."), block, payload, reply, now)
@@ -321,9 +337,13 @@ class SimJetStream:
             return self._direct(verb[len(_DIRECT) :], block, payload, reply)
         return True
 
-    def _pulled(self, names: list[str], block: bytes | None, payload: bytes, reply: str, now: int) -> bool:
+    def _pulled(
+        self, names: list[str], block: bytes | None, payload: bytes, reply: str, now: int
+    ) -> bool:
         consumer = (
-            self.consumers.get(names[0], {}).get(names[1]) if len(names) == 2 and self.serving else None
+            self.consumers.get(names[0], {}).get(names[1])
+            if len(names) == 2 and self.serving
+            else None
         )
         if consumer is None:
             return self.profile.silent_unknown_pull
@@ -365,11 +385,15 @@ class SimJetStream:
     # ------------------------------------------------------------------------------------------------ time
 
     def refresh(self, stream: SimStream) -> None:
-        """The deadlines of this stream and its consumers may have moved: they are planned anew before anybody looks."""
+        """The deadlines of this stream and its consumers may have moved: they are planned anew
+        before anybody looks.
+        """
         self._moved[stream] = None
 
     def _turned(self, consumer: SimConsumer) -> None:
-        """The deadlines of this consumer may have moved, and, where messages leave that are done with, those of its stream."""
+        """The deadlines of this consumer may have moved, and, where messages leave that are done
+        with, those of its stream.
+        """
         stream = consumer.stream
         self._moved[consumer if stream.retention == "limits" else stream] = None
 
@@ -430,7 +454,9 @@ class SimJetStream:
     # ------------------------------------------------------------------------------------------------ faults
 
     def stopped(self) -> bool:
-        """The server stops gracefully: pulls hear 409 Server Shutdown. Answers whether there were any."""
+        """The server stops gracefully: pulls hear 409 Server Shutdown. Answers whether there were
+        any.
+        """
         told = False
         for consumers in self.consumers.values():
             for consumer in consumers.values():
@@ -438,7 +464,9 @@ class SimJetStream:
         self.serving = False
         return told
 
-    def take_back(self, streams: dict[str, SimStream], consumers: dict[str, dict[str, SimConsumer]]) -> None:
+    def take_back(
+        self, streams: dict[str, SimStream], consumers: dict[str, dict[str, SimConsumer]]
+    ) -> None:
         """What the disk holds of streams and consumers, once all that were there are removed."""
         self._pushed = None
         self.streams.update(streams)

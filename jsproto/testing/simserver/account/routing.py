@@ -1,8 +1,9 @@
 """From a publish to the subscriptions that want it.
 
-The router holds the interest of all connections and moves messages to them: what clients publish, what JetStream
-delivers (with the stored subject, to whoever listens on an inbox), and what the server says itself. Of each queue group
-one member is chosen by the model's own generator, so the same seed makes the same choices.
+The router holds the interest of all connections and moves messages to them: what clients publish,
+what JetStream delivers (with the stored subject, to whoever listens on an inbox), and what the
+server says itself. Of each queue group one member is chosen by the model's own generator, so the
+same seed makes the same choices.
 """
 
 from __future__ import annotations
@@ -90,11 +91,15 @@ class InterestRouter:
         return self._lottery.name(length)
 
     def bound(self, subject: str, queue: str) -> bool:
-        """Whether somebody listens on exactly this subject, as a member of ``queue`` if one is named."""
+        """Whether somebody listens on exactly this subject, as a member of ``queue`` if one is
+        named.
+        """
         plain, groups = self.interest.match(subject)
         if not queue:
             return any(sub.subject == subject for sub in plain)
-        return any(sub.subject == subject and sub.queue == queue for members in groups for sub in members)
+        return any(
+            sub.subject == subject and sub.queue == queue for members in groups for sub in members
+        )
 
     def interested(self, inbox: str) -> bool:
         """Whether anybody listens on ``inbox``."""
@@ -104,16 +109,22 @@ class InterestRouter:
         self, origin: Receiver | None, subject: str, reply: str, block: bytes | None, payload: bytes
     ) -> bool:
         """A client's message to all who want it; answers whether anybody did."""
-        if self.interest.match(subject) is NOBODY:  # nearly always: acknowledgements, and what a stream takes
+        if (
+            self.interest.match(subject) is NOBODY
+        ):  # nearly always: acknowledgements, and what a stream takes
             return False
         return self._send(origin, subject, subject, reply, block, payload, two_blanks=False)
 
-    def deliver(self, inbox: str, subject: str, reply: str, block: bytes | None, payload: bytes) -> None:
+    def deliver(
+        self, inbox: str, subject: str, reply: str, block: bytes | None, payload: bytes
+    ) -> None:
         """A stored message, under its own subject, to whoever listens on ``inbox``."""
         self._send(None, inbox, subject, reply, block, payload, two_blanks=False)
 
     def say(self, inbox: str, block: bytes | None, payload: bytes = b"") -> None:
-        """A status, an acknowledgement or the like: before 2.10 the server frames it with an empty reply."""
+        """A status, an acknowledgement or the like: before 2.10 the server frames it with an empty
+        reply.
+        """
         self._send(None, inbox, inbox, "", block, payload, two_blanks=self._profile.two_blanks)
 
     def ask(self, inbox: str, block: bytes, reply: str) -> None:
@@ -130,7 +141,12 @@ class InterestRouter:
         """An advisory or a metric; ``two_blanks`` as in `say` if it is left out."""
         if not self.interest.wants(subject):
             return
-        table: Table = {"type": kind, "id": self._lottery.name(22), "timestamp": rfc3339(now), **members}
+        table: Table = {
+            "type": kind,
+            "id": self._lottery.name(22),
+            "timestamp": rfc3339(now),
+            **members,
+        }
         blanks = self._profile.two_blanks if two_blanks is None else two_blanks
         body = json.dumps(table, separators=(",", ":")).encode()
         self._send(None, subject, subject, "", None, body, two_blanks=blanks)

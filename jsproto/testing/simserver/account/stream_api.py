@@ -71,7 +71,9 @@ class StreamApi:
             raise RefusedError(refusals.REPLICAS_NOT_SUPPORTED)
         for other in self._jetstream.streams.values():
             subjects = texts(config, "subjects")
-            if other.name != name and any(collide(one, each) for one in other.subjects for each in subjects):
+            if other.name != name and any(
+                collide(one, each) for one in other.subjects for each in subjects
+            ):
                 raise RefusedError(refusals.SUBJECT_OVERLAP)
         return config
 
@@ -89,7 +91,9 @@ class StreamApi:
         stream = self._jetstream.stream(names[0])
         if stream.sealed and not config["sealed"]:
             raise RefusedError(
-                refusals.INVALID_CONFIG.about("stream configuration update can not unseal a sealed stream")
+                refusals.INVALID_CONFIG.about(
+                    "stream configuration update can not unseal a sealed stream"
+                )
             )
         for member, words in (
             ("storage", "storage type"),
@@ -99,7 +103,9 @@ class StreamApi:
                 member == "storage" or "workqueue" in {config[member], stream.retention}
             ):
                 raise RefusedError(
-                    refusals.INVALID_CONFIG.about(f"stream configuration update can not change {words}")
+                    refusals.INVALID_CONFIG.about(
+                        f"stream configuration update can not change {words}"
+                    )
                 )
         stream.configure(config)
         self._jetstream.reconfigured(stream, now)
@@ -120,12 +126,17 @@ class StreamApi:
             if page := dict(list(subjects.items())[offset : offset + SUBJECTS_LIMIT]):
                 state["subjects"] = page
         ts = {"ts": about.pop("ts")} if "ts" in about else {}
-        cluster = {"cluster": {"leader": self._server_name}} if self._jetstream.profile.timestamps else {}
+        cluster = (
+            {"cluster": {"leader": self._server_name}} if self._jetstream.profile.timestamps else {}
+        )
         return {**paging, **about, **cluster, **ts}
 
     def _about(self, stream: SimStream, now: int, *, listed: bool = False) -> Table:
         about: Table = {
-            "config": {**stream.config, **metadata_of(stream.config, self._jetstream.profile, listed=listed)},
+            "config": {
+                **stream.config,
+                **metadata_of(stream.config, self._jetstream.profile, listed=listed),
+            },
             "created": rfc3339(stream.created),
             "state": {**stream.state(), "consumer_count": len(stream.followers)},
         }
@@ -147,7 +158,9 @@ class StreamApi:
         pattern = text(asked, "subject")
         streams = [self._jetstream.streams[name] for name in sorted(self._jetstream.streams)]
         return [
-            each for each in streams if not pattern or any(collide(pattern, one) for one in each.subjects)
+            each
+            for each in streams
+            if not pattern or any(collide(pattern, one) for one in each.subjects)
         ]
 
     def _stream_delete(self, names: list[str], body: bytes, now: int) -> Table:
@@ -182,7 +195,9 @@ class StreamApi:
         if newest:
             message = stream.last_of(newest)
         elif following:
-            message = next((each for each in stream.after(seq) if matches(following, each.subject)), None)
+            message = next(
+                (each for each in stream.after(seq) if matches(following, each.subject)), None
+            )
         else:
             message = stream.message(seq)
         if message is None:

@@ -1,8 +1,9 @@
 """Acknowledgements: their subject and what their payload says.
 
-The subject is the address of one delivery, in two forms: nine tokens, and (behind a feature flag) eleven or more with
-domain and account hash in front (ADR-15). The payload is a word; words are compared exactly or by prefix just as the
-server compares them (nats-server ``consumer.go``, ``processAck``), so ``+ack`` and ``+ACK `` mean nothing.
+The subject is the address of one delivery, in two forms: nine tokens, and (behind a feature flag)
+eleven or more with domain and account hash in front (ADR-15). The payload is a word; words are
+compared exactly or by prefix just as the server compares them (nats-server ``consumer.go``,
+``processAck``), so ``+ack`` and ``+ACK `` mean nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _ACKS: Final = frozenset({b"", b"+ACK", b"+OK"})
 class AckAddress(NamedTuple):
     """Which delivery of which consumer. A number is 0 where the subject holds none.
 
-    ``time`` is when the message was stored, in nanoseconds since 1970; the server reads it as little as the pending number behind it.
+    ``time`` is when the message was stored, in nanoseconds since 1970; the server reads it as
+    little as the pending number behind it.
     """
 
     stream: str
@@ -39,8 +41,9 @@ class AckAddress(NamedTuple):
 class Mistaken(NamedTuple):
     """A message that was settled by the acknowledgement of another one.
 
-    Sequences come again when a stream is made anew, or its disk has lost its end, and all that a server looks up is the sequence: an
-    acknowledgement that was on its way meanwhile settles what bears its number now (seen on 2.9 to 2.15).
+    Sequences come again when a stream is made anew, or its disk has lost its end, and all that a
+    server looks up is the sequence: an acknowledgement that was on its way meanwhile settles what
+    bears its number now (seen on 2.9 to 2.15).
     """
 
     stream: str
@@ -66,9 +69,16 @@ ACK: Final = AckWord.ACK
 
 
 def ack_subject(
-    stream: str, consumer: str, numbers: tuple[int, int, int, int, int], *, v2: bool, domain: str = ""
+    stream: str,
+    consumer: str,
+    numbers: tuple[int, int, int, int, int],
+    *,
+    v2: bool,
+    domain: str = "",
 ) -> str:
-    """The reply subject of a delivery; ``numbers``: deliveries, stream seq, consumer seq, timestamp, pending."""
+    """The reply subject of a delivery; ``numbers``: deliveries, stream seq, consumer seq,
+    timestamp, pending.
+    """
     return ack_front(stream, consumer, v2=v2, domain=domain) + ".".join(map(str, numbers))
 
 
@@ -81,7 +91,8 @@ def ack_front(stream: str, consumer: str, *, v2: bool, domain: str = "") -> str:
 def parse_ack_subject(subject: str, *, v2: bool, domain: str = "") -> AckAddress | None:
     """Whose acknowledgement this is; ``None`` where no consumer can listen on that subject.
 
-    With the second form switched on the first is still understood; a wrong domain or account hash reaches nobody.
+    With the second form switched on the first is still understood; a wrong domain or account hash
+    reaches nobody.
     """
     tokens = subject.split(".")
     if len(tokens) == 9:
@@ -100,9 +111,16 @@ def parse_ack_subject(subject: str, *, v2: bool, domain: str = "") -> AckAddress
         and consumer_seq
         and time
     ):
-        return AckAddress(stream, consumer, int(deliveries), int(stream_seq), int(consumer_seq), int(time))
+        return AckAddress(
+            stream, consumer, int(deliveries), int(stream_seq), int(consumer_seq), int(time)
+        )
     return AckAddress(
-        stream, consumer, _number(deliveries), _number(stream_seq), _number(consumer_seq), _number(time)
+        stream,
+        consumer,
+        _number(deliveries),
+        _number(stream_seq),
+        _number(consumer_seq),
+        _number(time),
     )
 
 

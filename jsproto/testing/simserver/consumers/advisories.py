@@ -17,7 +17,9 @@ class Advisories:
 
     __slots__ = ("_consumer", "_publish", "_stream")
 
-    def __init__(self, stream: str, consumer: str, publish: Callable[[str, str, Table, int], None]) -> None:
+    def __init__(
+        self, stream: str, consumer: str, publish: Callable[[str, str, Table, int], None]
+    ) -> None:
         self._stream = stream
         self._consumer = consumer
         self._publish = publish
@@ -56,7 +58,9 @@ class Advisories:
 
     def unpinned(self, group: str, reason: str, now: int) -> None:
         """No client is pinned any more."""
-        self._advise("UNPINNED", "consumer_group_unpinned", {**self._of(group), "reason": reason}, now)
+        self._advise(
+            "UNPINNED", "consumer_group_unpinned", {**self._of(group), "reason": reason}, now
+        )
 
     def _of(self, group: str) -> Table:
         return {"account": "$G", "stream": self._stream, "consumer": self._consumer, "group": group}

@@ -1,13 +1,15 @@
 """Consumers: who gets which message.
 
-A consumer runs one loop whenever something may have changed (nats-server ``consumer.go``, ``loopAndGatherMsgs``): while
-somebody can take a message, take the next one (redeliveries first, then the stream, unless max_ack_pending stalls it) and
-hand it on. It is made of parts: the :class:`~jsproto.testing.simserver.consumers.cursor.Cursor` in the stream, the ledger of what is
-handed out, the advisories, and the pace at which a replay or a rate limit lets messages go. All timers of the server are
-here as moments: acknowledgements overdue, a message held back, the end of a pause.
+A consumer runs one loop whenever something may have changed (nats-server ``consumer.go``,
+``loopAndGatherMsgs``): while somebody can take a message, take the next one (redeliveries first,
+then the stream, unless max_ack_pending stalls it) and hand it on. It is made of parts: the
+:class:`~jsproto.testing.simserver.consumers.cursor.Cursor` in the stream, the ledger of what is
+handed out, the advisories, and the pace at which a replay or a rate limit lets messages go. All
+timers of the server are here as moments: acknowledgements overdue, a message held back, the end of
+a pause.
 
-To whom a message goes is the business of two sisters: `PullConsumer` has pulls that wait, `PushConsumer` a subject that
-somebody listens on.
+To whom a message goes is the business of two sisters: `PullConsumer` has pulls that wait,
+`PushConsumer` a subject that somebody listens on.
 """
 
 from __future__ import annotations
@@ -25,10 +27,17 @@ from jsproto.testing.simserver.consumers.settling import GRACE, Settling
 from jsproto.testing.simserver.streams.store import Stored
 from jsproto.testing.simserver.streams.streams import SimStream
 from jsproto.testing.simserver.values.documents import Table, integer, text
-from jsproto.testing.simserver.values.gotime import SECOND, earlier, parse_rfc3339, rfc3339, to_nanos
+from jsproto.testing.simserver.values.gotime import (
+    SECOND,
+    earlier,
+    parse_rfc3339,
+    rfc3339,
+    to_nanos,
+)
 from jsproto.testing.simserver.values.headers import header, with_headers
 
-#: A message on its way out: to which inbox, which one, its reply subject, header block and payload, and how large it counts.
+#: A message on its way out: to which inbox, which one, its reply subject, header block and payload,
+#: and how large it counts.
 Handing: TypeAlias = tuple[str, Stored, str, bytes | None, bytes, int]
 
 
@@ -49,7 +58,9 @@ class SimConsumer(Settling):
         "in_memory",
     )
 
-    def __init__(self, name: str, config: Table, stream: SimStream, around: Surroundings, now: int) -> None:
+    def __init__(
+        self, name: str, config: Table, stream: SimStream, around: Surroundings, now: int
+    ) -> None:
         super().__init__(name, config, stream, around.outlet, around.profile)
         self.created = now
         #: A restart of the server loses it.
@@ -99,19 +110,23 @@ class SimConsumer(Settling):
         return self._pace.slow
 
     def kept_since(self, moment: float) -> list[int]:
-        """The messages that were sent at a moment (in seconds) or later, and that nobody has settled or given back since."""
+        """The messages that were sent at a moment (in seconds) or later, and that nobody has
+        settled or given back since.
+        """
         since, ledger = to_nanos(moment), self._ledger
         return [
-            seq for seq, each in ledger.outstanding.items() if each.sent >= since and seq not in ledger.due
+            seq
+            for seq, each in ledger.outstanding.items()
+            if each.sent >= since and seq not in ledger.due
         ]
 
     @property
     def settled_to(self) -> int:
         """Up to this sequence everything went out and was settled.
 
-        The floor that the info tells may lie behind a message that a replay or a rate holds back: a server before 2.11 puts
-        it behind all that was taken from the stream, once nothing waits for its acknowledgement. There it stays when that
-        message goes out, and waits for its own.
+        The floor that the info tells may lie behind a message that a replay or a rate holds back: a
+        server before 2.11 puts it behind all that was taken from the stream, once nothing waits for
+        its acknowledgement. There it stays when that message goes out, and waits for its own.
         """
         unsettled = list(self._ledger.outstanding)
         if self._held is not None:
@@ -178,11 +193,15 @@ class SimConsumer(Settling):
     # ------------------------------------------------------------------------------------------------ the loop
 
     def turned(self, now: int) -> None:
-        """Something may have changed: deliver what can be delivered. A consumer that holds a message back does nothing else (``loopAndGatherMsgs``)."""
+        """Something may have changed: deliver what can be delivered. A consumer that holds a
+        message back does nothing else (``loopAndGatherMsgs``).
+        """
         if self._held is not None:
             return
         self._stalled = False
-        while self._held is None and self._paused_until <= now and self._ready() and self._turn(now):
+        while (
+            self._held is None and self._paused_until <= now and self._ready() and self._turn(now)
+        ):
             pass
         if self._pace.slow and self._held is None:
             self._pace.rested(self._cursor.next_seq)
@@ -241,7 +260,9 @@ class SimConsumer(Settling):
         self._handed(handing, now)
 
     def _next(self, now: int) -> tuple[Stored, int, bool] | None:
-        """The next message, how often it will then have been delivered, and whether the cursor gave it singly."""
+        """The next message, how often it will then have been delivered, and whether the cursor gave
+        it singly.
+        """
         ledger = self._ledger
         while ledger.due:
             seq = next(iter(ledger.due))
@@ -279,12 +300,16 @@ class SimConsumer(Settling):
         return self._cursor.stored(message)
 
     def removed(self, message: Stored, now: int) -> bool:
-        """A message left the stream; who still holds it is told that it counts as terminated. Is there room now for another?"""
+        """A message left the stream; who still holds it is told that it counts as terminated. Is
+        there room now for another?
+        """
         self.withdrawn(message)
         return self._terminate(now)
 
     def withdrawn(self, message: Stored) -> None:
-        """A message leaves the stream; that it counts as terminated is still to be said (nats-server ``decStreamPending``)."""
+        """A message leaves the stream; that it counts as terminated is still to be said
+        (nats-server ``decStreamPending``).
+        """
         self._cursor.removed(message)
         outstanding = self._ledger.outstanding.get(message.seq)
         if outstanding is None:
@@ -310,10 +335,12 @@ class SimConsumer(Settling):
         self._cursor.count()
 
     def purged(self, pattern: str, begin: int, now: int, *, whole: bool) -> bool:
-        """What is left under ``pattern`` begins at this sequence; 0 if nothing is. Is there room now for another?
+        """What is left under ``pattern`` begins at this sequence; 0 if nothing is. Is there room
+        now for another?
 
-        The purge settles first what it can by itself; what it has taken counts as terminated only then, so that room is
-        made by what was left over (the server does the latter in a goroutine of its own, which comes second).
+        The purge settles first what it can by itself; what it has taken counts as terminated only
+        then, so that room is made by what was left over (the server does the latter in a goroutine
+        of its own, which comes second).
         """
         self._skip_purged(pattern, begin, now, whole=whole)
         return self._terminate(now)
@@ -341,7 +368,9 @@ class SimConsumer(Settling):
             ]
             if gone and careful:
                 self._ack_time = now
-                write = self._record.done if self._ack_policy == "explicit" else self._record.done_to
+                write = (
+                    self._record.done if self._ack_policy == "explicit" else self._record.done_to
+                )
                 for seq in gone:
                     write(seq, ledger.outstanding[seq].consumer_seq)
             ledger.purged(gone, begin)
@@ -369,7 +398,8 @@ class SimConsumer(Settling):
         return True
 
     def reset(self, seq: int) -> int:
-        """Begin anew at a sequence of the stream (0: behind the acknowledgements); answers at which.
+        """Begin anew at a sequence of the stream (0: behind the acknowledgements); answers at
+        which.
 
         Raises:
             ValueError: that lies before the start that the configuration asks for.
@@ -417,10 +447,11 @@ class SimConsumer(Settling):
         self._paused_until = until if until > now else 0
 
     def restarted(self, now: int) -> None:
-        """The server comes back from its files: what was delivered is still owed, as far as it is still there.
+        """The server comes back from its files: what was delivered is still owed, as far as it is
+        still there.
 
-        The files say how far it had delivered; not what it had passed or taken without a delivery, nor a list of single
-        messages that it was at (nats-server ``applyState``).
+        The files say how far it had delivered; not what it had passed or taken without a delivery,
+        nor a list of single messages that it was at (nats-server ``applyState``).
         """
         self.forsaken()
         self._held = None

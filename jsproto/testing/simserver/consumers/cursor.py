@@ -1,4 +1,6 @@
-"""Where a consumer stands in its stream: what it wants, what it comes to next, and how much is still ahead."""
+"""Where a consumer stands in its stream: what it wants, what it comes to next, and how much is
+still ahead.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,11 @@ from jsproto.testing.simserver.values.subjects import matches
 class Cursor:
     """A place in a stream, moving forward over the subjects that are wanted.
 
-    With ``last_per_subject`` a list of single messages comes first, and then what is behind them all. What is pending is
-    kept by counting, as the server does, and counted anew when messages or filters change at large; so it can be wrong where
-    the server's is: messages that come before a start in the future count, until somebody looks or the end is reached. From
-    2.10 on a cursor whose last filter was taken away is deaf: it hears of nothing that comes or goes.
+    With ``last_per_subject`` a list of single messages comes first, and then what is behind them
+    all. What is pending is kept by counting, as the server does, and counted anew when messages or
+    filters change at large; so it can be wrong where the server's is: messages that come before a
+    start in the future count, until somebody looks or the end is reached. From 2.10 on a cursor
+    whose last filter was taken away is deaf: it hears of nothing that comes or goes.
     """
 
     __slots__ = (
@@ -51,12 +54,16 @@ class Cursor:
         self.count()
 
     def choose(self, config: Table) -> bool:
-        """Take over the filters of a configuration; filters that let everything pass are none. Are they others than before?"""
+        """Take over the filters of a configuration; filters that let everything pass are none. Are
+        they others than before?
+        """
         one = text(config, "filter_subject")
         filters = [one] if one else texts(config, "filter_subjects")
         if filters == self._asked:
             return False
-        everything = all(any(within(subject, each) for each in filters) for subject in self._stream.subjects)
+        everything = all(
+            any(within(subject, each) for each in filters) for subject in self._stream.subjects
+        )
         self._asked = filters
         self.filters = [] if everything else filters
         self.deaf = not filters
@@ -87,7 +94,9 @@ class Cursor:
         return not filters or any(matches(pattern, subject) for pattern in filters)
 
     def hears(self, subject: str) -> bool:
-        """Whether it is told of what comes and goes on a subject; wildcards in it are words as any others."""
+        """Whether it is told of what comes and goes on a subject; wildcards in it are words as any
+        others.
+        """
         return not self.deaf and (
             not self._asked or any(matches(pattern, subject) for pattern in self._asked)
         )

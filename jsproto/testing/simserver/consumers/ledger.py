@@ -1,8 +1,10 @@
-"""What a consumer has handed out and not got back: outstanding deliveries, their floors, and what is due again.
+"""What a consumer has handed out and not got back: outstanding deliveries, their floors, and what
+is due again.
 
-Floors are the numbers below which everything is done, once by consumer and once by stream sequence (nats-server
-``processAckMsg``). A delivery is due again when it is given back or overdue; `overdue` finds the latter the way the
-server does, including the lists of ``backoff``, and tells when to look again (``checkPending``).
+Floors are the numbers below which everything is done, once by consumer and once by stream sequence
+(nats-server ``processAckMsg``). A delivery is due again when it is given back or overdue; `overdue`
+finds the latter the way the server does, including the lists of ``backoff``, and tells when to look
+again (``checkPending``).
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ class Outstanding:
 
     Attributes:
         consumer_seq: the consumer sequence of its first delivery.
-        time: from when on its acknowledgement is waited for, in nanoseconds; a delayed nak or ``+WPI`` moves it.
+        time: from when on its acknowledgement is waited for, in nanoseconds; a delayed nak or
+            ``+WPI`` moves it.
         sent: when it last went out, in nanoseconds; nothing moves that.
     """
 
@@ -39,7 +42,9 @@ class DeliveryLedger:
         self.stream_floor = stream_floor
 
     def sent(self, seq: int, consumer_seq: int, now: int) -> None:
-        """A message was handed out, for the first time or again (it keeps its first consumer sequence)."""
+        """A message was handed out, for the first time or again (it keeps its first consumer
+        sequence).
+        """
         known = self.outstanding.get(seq)
         if known is not None:
             known.time = known.sent = now
@@ -53,7 +58,9 @@ class DeliveryLedger:
         self.due.pop(seq, None)
 
     def done(self, seq: int, next_consumer: int, next_stream: int) -> None:
-        """One delivery is acknowledged (policy explicit); ``next_*``: the sequences that will be handed out next."""
+        """One delivery is acknowledged (policy explicit); ``next_*``: the sequences that will be
+        handed out next.
+        """
         outstanding = self.outstanding.pop(seq, None)
         self.again.pop(seq, None)
         self.due.pop(seq, None)
@@ -71,7 +78,9 @@ class DeliveryLedger:
                     break
 
     def done_to(self, seq: int, consumer_seq: int) -> range:
-        """Everything up to a delivery is acknowledged (policy all); answers the stream sequences that this closes."""
+        """Everything up to a delivery is acknowledged (policy all); answers the stream sequences
+        that this closes.
+        """
         if consumer_seq <= self.consumer_floor or seq <= self.stream_floor:
             return range(0)
         closed = range(self.stream_floor + 1, seq + 1)
@@ -88,7 +97,9 @@ class DeliveryLedger:
             self.forget(seq)
 
     def overdue(self, now: int, wait: int, backoff: list[int]) -> tuple[list[int], int]:
-        """Deliveries whose time (``wait`` or a step of ``backoff``, in nanoseconds) is up, and how long until the next look."""
+        """Deliveries whose time (``wait`` or a step of ``backoff``, in nanoseconds) is up, and how
+        long until the next look.
+        """
         following = backoff[-1] if backoff else wait
         late: list[int] = []
         for seq, outstanding in self.outstanding.items():

@@ -1,4 +1,6 @@
-"""What a consumer may do to the world outside, the words of its way out, and what of that world it has to know."""
+"""What a consumer may do to the world outside, the words of its way out, and what of that world it
+has to know.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from jsproto.testing.simserver.values.profile import Profile
 class Outlet(Protocol):
     """The way out of a consumer."""
 
-    def deliver(self, inbox: str, subject: str, reply: str, block: bytes | None, payload: bytes) -> None:
+    def deliver(
+        self, inbox: str, subject: str, reply: str, block: bytes | None, payload: bytes
+    ) -> None:
         """Send a message with its own subject to whoever listens on ``inbox``."""
 
     def say(self, inbox: str, block: bytes | None, payload: bytes = b"") -> None:
@@ -25,7 +29,9 @@ class Outlet(Protocol):
         ...
 
     def bound(self, subject: str, queue: str) -> bool:
-        """Whether somebody listens on exactly this subject, as a member of ``queue`` if one is named."""
+        """Whether somebody listens on exactly this subject, as a member of ``queue`` if one is
+        named.
+        """
         ...
 
     def advise(self, subject: str, kind: str, members: Table, now: int) -> None:
@@ -37,7 +43,8 @@ class Outlet(Protocol):
 
 
 class Surroundings(NamedTuple):
-    """The server around a consumer: its way out, the ways of its version, and the form of its acknowledgement subjects.
+    """The server around a consumer: its way out, the ways of its version, and the form of its
+    acknowledgement subjects.
 
     ``v2`` is the form with ``domain`` and account in front.
     """

@@ -1,7 +1,8 @@
 """The pace of a consumer: messages as far apart as they were stored, or not above a rate.
 
-A replay keeps the original distances until it comes to rest with all delivered that was stored when it began; a rate
-limit is a bucket of bytes that starts full, with room for the largest message (nats-server ``loopAndGatherMsgs``, ``setRateLimit``).
+A replay keeps the original distances until it comes to rest with all delivered that was stored when
+it began; a rate limit is a bucket of bytes that starts full, with room for the largest message
+(nats-server ``loopAndGatherMsgs``, ``setRateLimit``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from jsproto.wire.client_commands import MAX_PAYLOAD
 class DeliveryPace:
     """How long a message has to wait before it may go. Times are nanoseconds."""
 
-    __slots__ = ("_burst", "_filled_at", "_last_time", "_rate", "_replaying", "_target", "_tokens", "slow")
+    __slots__ = (
+        "_burst",
+        "_filled_at",
+        "_last_time",
+        "_rate",
+        "_replaying",
+        "_target",
+        "_tokens",
+        "slow",
+    )
 
     def __init__(self, last: int) -> None:
         #: Whether anything has to wait at all.

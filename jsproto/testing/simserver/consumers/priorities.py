@@ -1,9 +1,10 @@
 """Priority groups: which of the waiting pulls may take the next message (ADR-42).
 
-Three policies. *Overflow* holds a pull back until enough messages are pending, or enough of them unacknowledged. *Pinned
-client* serves one client alone: the first pull without an id is given one, which stays until its time is up, somebody
-unpins it, or it names another. *Prioritized* sorts the queue by a number from 0 to 9. The policy judges pulls one by one
-while the queue looks for the next (nats-server ``nextWaiting``); the queue itself does not know why.
+Three policies. *Overflow* holds a pull back until enough messages are pending, or enough of them
+unacknowledged. *Pinned client* serves one client alone: the first pull without an id is given one,
+which stays until its time is up, somebody unpins it, or it names another. *Prioritized* sorts the
+queue by a number from 0 to 9. The policy judges pulls one by one while the queue looks for the next
+(nats-server ``nextWaiting``); the queue itself does not know why.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Priorities:
         "policy",
     )
 
-    def __init__(self, profile: Profile, name: Callable[[int], str], advisories: Advisories) -> None:
+    def __init__(
+        self, profile: Profile, name: Callable[[int], str], advisories: Advisories
+    ) -> None:
         self._profile = profile
         self._name = name
         self._advisories = advisories
@@ -66,7 +69,10 @@ class Priorities:
         """What a consumer info says of the groups."""
         if not self.groups:
             return []
-        state: Table = {"group": self.groups[0], "pinned_ts": rfc3339(self._pinned_at if self._pin else 0)}
+        state: Table = {
+            "group": self.groups[0],
+            "pinned_ts": rfc3339(self._pinned_at if self._pin else 0),
+        }
         if self._pin:
             state["pinned_client_id"] = self._pin
         return [state]
@@ -74,7 +80,9 @@ class Priorities:
     # ------------------------------------------------------------------------------------------------ pulls
 
     def admit(self, pull: WaitingPull, now: int) -> tuple[list[str], bool]:
-        """Check a new pull against the policy: what it is to be told, and whether it may wait all the same."""
+        """Check a new pull against the policy: what it is to be told, and whether it may wait all
+        the same.
+        """
         if not pull.formal or self._profile.number < (2, 11):
             return [], True
         told: list[str] = []
@@ -102,8 +110,12 @@ class Priorities:
             return "423 Nats-Pin-Id mismatch"
         return ""
 
-    def judge(self, pending: int, unacknowledged: int, now: int) -> Callable[[WaitingPull], bytes | bool]:
-        """The judge over pulls for one message, as the queue wants it; ``pending`` counts this message too."""
+    def judge(
+        self, pending: int, unacknowledged: int, now: int
+    ) -> Callable[[WaitingPull], bytes | bool]:
+        """The judge over pulls for one message, as the queue wants it; ``pending`` counts this
+        message too.
+        """
 
         def verdict(pull: WaitingPull) -> bytes | bool:
             if self.pins:

@@ -1,7 +1,8 @@
 """Pull consumers: messages go to the pulls that wait, one each in turn.
 
-What is special here is the queue of pulls: who is refused a place in it (limits of the consumer, a full queue, priority
-groups), what is answered at once, and what becomes of pulls when the loop comes to rest.
+What is special here is the queue of pulls: who is refused a place in it (limits of the consumer, a
+full queue, priority groups), what is answered at once, and what becomes of pulls when the loop
+comes to rest.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ class PullConsumer(SimConsumer):
 
     __slots__ = ("_idle_at", "_priorities", "_pull", "_threshold", "waiting")
 
-    def __init__(self, name: str, config: Table, stream: SimStream, around: Surroundings, now: int) -> None:
+    def __init__(
+        self, name: str, config: Table, stream: SimStream, around: Surroundings, now: int
+    ) -> None:
         super().__init__(name, config, stream, around, now)
         self.waiting = Waiting(0, around.profile, around.outlet.interested, now)
         self._priorities = Priorities(around.profile, around.outlet.name, self._advisories)
@@ -43,7 +46,9 @@ class PullConsumer(SimConsumer):
         self._threshold = threshold
 
     def info(self, now: int) -> Table:
-        """The members of a consumer info behind ``type``. Looks over the waiting pulls, as the server does."""
+        """The members of a consumer info behind ``type``. Looks over the waiting pulls, as the
+        server does.
+        """
         self._sweep(now, at_end=False)
         info = super().info(now)
         info["num_waiting"] = len(self.waiting)
@@ -55,7 +60,9 @@ class PullConsumer(SimConsumer):
     # ------------------------------------------------------------------------------------------------ pulling
 
     def pulled(self, body: bytes, reply: str, now: int) -> None:
-        """A pull request came. Without a reply subject, as an acknowledgement may have none, it waits until somebody looks."""
+        """A pull request came. Without a reply subject, as an acknowledgement may have none, it
+        waits until somebody looks.
+        """
         try:
             pull = parse_pull(body, reply, now, self._profile)
         except BadPullError as bad:
@@ -114,7 +121,9 @@ class PullConsumer(SimConsumer):
         self._outlet.say(reply, block)
 
     def _beat(self, reply: str) -> None:
-        block = b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: %d\r\nNats-Last-Stream: %d\r\n\r\n"
+        block = (
+            b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: %d\r\nNats-Last-Stream: %d\r\n\r\n"
+        )
         self._outlet.say(reply, block % (self._consumer_seq - 1, self._cursor.next_seq - 1))
 
     def _sweep(self, now: int, *, at_end: bool) -> None:
@@ -142,7 +151,12 @@ class PullConsumer(SimConsumer):
     def _handed(self, handing: Handing, now: int) -> None:
         self.waiting.last = now
         pull = self._pull
-        if pull is not None and pull.batch <= 0 and pull.max_bytes > 0 and self._profile.batch_completed:
+        if (
+            pull is not None
+            and pull.batch <= 0
+            and pull.max_bytes > 0
+            and self._profile.batch_completed
+        ):
             self._say(pull.reply, b"NATS/1.0 409 Batch Completed\r\n" + pull.pending + b"\r\n")
 
     def _rested(self, now: int) -> None:
@@ -175,7 +189,9 @@ class PullConsumer(SimConsumer):
             self._status(pull.reply, "409 Consumer Deleted")
 
     def stopped(self) -> bool:
-        """The server stops gracefully: one status for each inbox, with the numbers of its newest pull. Any at all?"""
+        """The server stops gracefully: one status for each inbox, with the numbers of its newest
+        pull. Any at all?
+        """
         for reply, pull in self.waiting.newest_by_reply().items():
             self._say(reply, b"NATS/1.0 409 Server Shutdown\r\n" + pull.pending + b"\r\n")
         return bool(self.waiting.take_all())
@@ -220,7 +236,9 @@ class PullConsumer(SimConsumer):
         return bool(self._threshold) and self._idle_at <= now and self._unused(now)
 
     def _unused(self, now: int) -> bool:
-        """Whether nobody has pulled for too long, nor waits, nor works on something (``deleteNotActive``)."""
+        """Whether nobody has pulled for too long, nor waits, nor works on something
+        (``deleteNotActive``).
+        """
         if now - self.waiting.last < self._threshold:
             self._idle_at = self.waiting.last + self._threshold
             return False

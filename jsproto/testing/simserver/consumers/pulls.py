@@ -1,11 +1,13 @@
 """Pull requests and the queue in which they wait.
 
-A pull is a promise of the server: so many messages, or bytes, until a moment. `parse_pull` reads the request the way the
-server does (leniently: nats-server ``nextReqFromMsg``). :class:`Waiting` is the round-robin queue: each message goes to
-the pull at its head, which then steps to the end (ADR-13, nats-server ``nextWaiting`` and ``processWaiting``).
+A pull is a promise of the server: so many messages, or bytes, until a moment. `parse_pull` reads
+the request the way the server does (leniently: nats-server ``nextReqFromMsg``). :class:`Waiting` is
+the round-robin queue: each message goes to the pull at its head, which then steps to the end
+(ADR-13, nats-server ``nextWaiting`` and ``processWaiting``).
 
-A pull whose inbox nobody listens on is not noticed when the listener goes, but when somebody looks: at the next
-message, timer, request or info. Until then it keeps its place, and a new listener on the same inbox revives it.
+A pull whose inbox nobody listens on is not noticed when the listener goes, but when somebody looks:
+at the next message, timer, request or info. Until then it keeps its place, and a new listener on
+the same inbox revives it.
 """
 
 from __future__ import annotations
@@ -66,14 +68,18 @@ class WaitingPull:
     @property
     def pending(self) -> bytes:
         """The two headers that say what this pull still had coming."""
-        return b"Nats-Pending-Messages: %d\r\nNats-Pending-Bytes: %d\r\n" % (self.batch, self.max_bytes)
+        return b"Nats-Pending-Messages: %d\r\nNats-Pending-Bytes: %d\r\n" % (
+            self.batch,
+            self.max_bytes,
+        )
 
 
 def parse_pull(body: bytes, reply: str, now: int, profile: Profile) -> WaitingPull:
     """Read a request: empty, a bare number, JSON, or any other text (which counts as one message).
 
     Raises:
-        BadPullError: the JSON does not parse, has a wrong type, or asks for a heartbeat above half its expiry.
+        BadPullError: the JSON does not parse, has a wrong type, or asks for a heartbeat above half
+            its expiry.
     """
     pull = WaitingPull(reply)
     asked = body.strip()
@@ -124,14 +130,17 @@ class Waiting:
         "pulls",
     )
 
-    def __init__(self, limit: int, profile: Profile, interested: Callable[[str], bool], now: int) -> None:
+    def __init__(
+        self, limit: int, profile: Profile, interested: Callable[[str], bool], now: int
+    ) -> None:
         #: Those who wait; the first is served next.
         self.pulls: deque[WaitingPull] = deque()
         self._full_at = limit
         self._profile = profile
         self._interested = interested
         self._swept_at = now
-        #: When somebody looked at every pull at the end and found nothing to do, and no other has come since.
+        #: When somebody looked at every pull at the end and found nothing to do, and no other has
+        #: come since.
         self.looked_at = -1
         #: The order is that of the priorities.
         self.prioritized = False
@@ -169,7 +178,8 @@ class Waiting:
             self.pulls.append(pull)
             return
         place = next(
-            (at for at, each in enumerate(self.pulls) if each.priority > pull.priority), len(self.pulls)
+            (at for at, each in enumerate(self.pulls) if each.priority > pull.priority),
+            len(self.pulls),
         )
         self.pulls.insert(place, pull)
 
@@ -184,10 +194,12 @@ class Waiting:
         say: Callable[[str, bytes], None],
         judge: Callable[[WaitingPull], bytes | bool] | None = None,
     ) -> WaitingPull | None:
-        """The pull that gets a message of ``size`` bytes, charged for it; ``None`` if nobody is left.
+        """The pull that gets a message of ``size`` bytes, charged for it; ``None`` if nobody is
+        left.
 
-        Pulls that cannot take it (too few bytes left, expired, no listener) leave the queue here. A ``judge`` says
-        ``True``: it may take the message, ``False``: another may, or the status with which it ends.
+        Pulls that cannot take it (too few bytes left, expired, no listener) leave the queue here. A
+        ``judge`` says ``True``: it may take the message, ``False``: another may, or the status with
+        which it ends.
         """
         pulls = self.pulls
         expiry_first = self._profile.expiry_first
@@ -230,9 +242,14 @@ class Waiting:
         return None
 
     def _charge(self, pull: WaitingPull, size: int, say: Callable[[str, bytes], None]) -> bool:
-        """Take ``size`` bytes from the budget that the pull at the head has; ``False``: too few are left, and it ends."""
+        """Take ``size`` bytes from the budget that the pull at the head has; ``False``: too few are
+        left, and it ends.
+        """
         if size > pull.max_bytes:
-            say(pull.reply, b"NATS/1.0 409 Message Size Exceeds MaxBytes\r\n" + pull.pending + b"\r\n")
+            say(
+                pull.reply,
+                b"NATS/1.0 409 Message Size Exceeds MaxBytes\r\n" + pull.pending + b"\r\n",
+            )
             self.pulls.popleft()
             return False
         pull.max_bytes -= size
@@ -241,12 +258,18 @@ class Waiting:
         return True
 
     def sweep(
-        self, now: int, say: Callable[[str, bytes], None], beat: Callable[[str], None], *, at_end: bool
+        self,
+        now: int,
+        say: Callable[[str, bytes], None],
+        beat: Callable[[str], None],
+        *,
+        at_end: bool,
     ) -> int:
-        """Look at every pull: end what is over, drop what nobody listens to, send due heartbeats. Answers how many went.
+        """Look at every pull: end what is over, drop what nobody listens to, send due heartbeats.
+        Answers how many went.
 
-        ``at_end``: the consumer has nothing more to give, which ends no_wait pulls that were given something, or that
-        would wait for ever.
+        ``at_end``: the consumer has nothing more to give, which ends no_wait pulls that were given
+        something, or that would wait for ever.
         """
         self._swept_at = now
         for pull in self.pulls:

@@ -1,10 +1,11 @@
 """Push consumers: messages go to a subject as long as somebody listens there.
 
-Interest is what counts as listening: a subscription of exactly the deliver subject, in the deliver group if there is
-one. Two things keep a push consumer from running away (ADR-15): heartbeats tell of silence, and flow control asks, when
-half a window of bytes is on its way, for an answer; without it nothing more is sent than the window, and the heartbeats
-say on which subject an answer is owed. The window doubles with each answer (nats-server ``needFlowControl``,
-``processFlowControl``). With the ack policy ``flow_control`` the answers are the acknowledgements, too.
+Interest is what counts as listening: a subscription of exactly the deliver subject, in the deliver
+group if there is one. Two things keep a push consumer from running away (ADR-15): heartbeats tell
+of silence, and flow control asks, when half a window of bytes is on its way, for an answer; without
+it nothing more is sent than the window, and the heartbeats say on which subject an answer is owed.
+The window doubles with each answer (nats-server ``needFlowControl``, ``processFlowControl``). With
+the ack policy ``flow_control`` the answers are the acknowledgements, too.
 """
 
 from __future__ import annotations
@@ -41,12 +42,15 @@ class PushConsumer(SimConsumer):
         "active",
     )
 
-    def __init__(self, name: str, config: Table, stream: SimStream, around: Surroundings, now: int) -> None:
+    def __init__(
+        self, name: str, config: Table, stream: SimStream, around: Surroundings, now: int
+    ) -> None:
         super().__init__(name, config, stream, around, now)
         self._inbox = self._group = ""
         self._heartbeat = self._threshold = 0
         self._flow = False
-        #: Subject on which an answer is owed, ``""`` if none is, and the bytes that it will account for.
+        #: Subject on which an answer is owed, ``""`` if none is, and the bytes that it will account
+        #: for.
         self._flow_subject = ""
         self._flow_pending = 0
         self._pending_bytes = 0
@@ -129,7 +133,9 @@ class PushConsumer(SimConsumer):
         front = f"{FLOW_PREFIX}{domain or '_'}.{ACCOUNT_HASH}." if v2 else FLOW_PREFIX
         self._flow_subject = f"{front}{self.stream.name}.{self.name}.{self._outlet.name(4)}"
         self._flow_pending = self._pending_bytes
-        self._outlet.ask(self._inbox, b"NATS/1.0 100 FlowControl Request\r\n\r\n", self._flow_subject)
+        self._outlet.ask(
+            self._inbox, b"NATS/1.0 100 FlowControl Request\r\n\r\n", self._flow_subject
+        )
 
     def answered(self, subject: str, block: bytes | None, now: int) -> None:
         """An answer to flow control came; only the one that is owed counts."""
@@ -148,13 +154,19 @@ class PushConsumer(SimConsumer):
     def _beat(self, now: int) -> None:
         if self.active:
             stalled = (
-                f"Nats-Consumer-Stalled: {self._flow_subject}\r\n".encode() if self._flow_subject else b""
+                f"Nats-Consumer-Stalled: {self._flow_subject}\r\n".encode()
+                if self._flow_subject
+                else b""
             )
             block = b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: %d\r\nNats-Last-Stream: %d\r\n%b\r\n"
             self._outlet.say(
                 self._inbox, block % (self._consumer_seq - 1, self._cursor.next_seq - 1, stalled)
             )
-            if self._ack_policy == "flow_control" and self._ledger.outstanding and not self._flow_subject:
+            if (
+                self._ack_policy == "flow_control"
+                and self._ledger.outstanding
+                and not self._flow_subject
+            ):
                 self._ask()
         self._beat_at = now + self._heartbeat
         self.turned(now)
@@ -201,4 +213,6 @@ class PushConsumer(SimConsumer):
     def _own_ticked(self, now: int) -> bool:
         if self._heartbeat and self._beat_at <= now and self._held is None:
             self._beat(now)
-        return bool(self._threshold) and not self.active and self._idle_since + self._threshold <= now
+        return (
+            bool(self._threshold) and not self.active and self._idle_since + self._threshold <= now
+        )

@@ -1,8 +1,10 @@
-"""What a server has written down of a consumer: how far it has delivered, and up to where all is acknowledged.
+"""What a server has written down of a consumer: how far it has delivered, and up to where all is
+acknowledged.
 
-A consumer keeps two accounts: the ledger, by which it works, and its store, which is what it tells of itself (nats-server
-``consumerMemStore``: ``UpdateDelivered``, ``UpdateAcks``). They part where the consumer has passed messages that nobody
-wants, since only deliveries are written down. A purge writes the ledger over the store, unless something would go back.
+A consumer keeps two accounts: the ledger, by which it works, and its store, which is what it tells
+of itself (nats-server ``consumerMemStore``: ``UpdateDelivered``, ``UpdateAcks``). They part where
+the consumer has passed messages that nobody wants, since only deliveries are written down. A purge
+writes the ledger over the store, unless something would go back.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class Record:
         self._consumer_seq = self._consumer_floor = 0
         self._stream_seq = delivered
         self._stream_floor = floor
-        #: Deliveries that wait for their acknowledgement: consumer sequences by that of the stream, in its order.
+        #: Deliveries that wait for their acknowledgement: consumer sequences by that of the stream,
+        #: in its order.
         self._owed: dict[int, int] = {}
 
     @property
@@ -76,7 +79,9 @@ class Record:
         """A message has been delivered as often as it may be."""
         self._owed.pop(seq, None)
 
-    def replaced(self, delivered: StoredPosition, floor: StoredPosition, owed: Mapping[int, int]) -> None:
+    def replaced(
+        self, delivered: StoredPosition, floor: StoredPosition, owed: Mapping[int, int]
+    ) -> None:
         """Write this instead of all that was written, unless it contradicts itself or goes back."""
         sound = floor.consumer_seq <= delivered.consumer_seq and all(
             floor.stream_seq < seq <= delivered.stream_seq for seq in owed

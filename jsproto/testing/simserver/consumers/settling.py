@@ -1,8 +1,9 @@
 """Acknowledgements of one consumer: what each word does, and what happens when none comes.
 
-The part of a consumer that is the same whether it is pulled from or pushes. Acknowledgements close deliveries in the
-:class:`~jsproto.testing.simserver.consumers.ledger.DeliveryLedger` (nats-server ``consumer.go``, ``processAck``); what is overdue, or given
-back, becomes due again (``checkPending``) until max_deliver gives it up. Whoever inherits says what `turned` does:
+The part of a consumer that is the same whether it is pulled from or pushes. Acknowledgements close
+deliveries in the :class:`~jsproto.testing.simserver.consumers.ledger.DeliveryLedger` (nats-server
+``consumer.go``, ``processAck``); what is overdue, or given back, becomes due again
+(``checkPending``) until max_deliver gives it up. Whoever inherits says what `turned` does:
 something may have changed, so deliver what can be delivered.
 """
 
@@ -54,7 +55,9 @@ class Settling:
         "stream",
     )
 
-    def __init__(self, name: str, config: Table, stream: SimStream, outlet: Outlet, profile: Profile) -> None:
+    def __init__(
+        self, name: str, config: Table, stream: SimStream, outlet: Outlet, profile: Profile
+    ) -> None:
         self.name = name
         self.config = config
         self.stream = stream
@@ -134,7 +137,9 @@ class Settling:
     # ------------------------------------------------------------------------------------------------ acknowledged
 
     def acked(self, address: AckAddress, payload: bytes, reply: str, now: int) -> None:
-        """An acknowledgement came, of whatever meaning; with a ``reply`` it is answered, if the server answers it."""
+        """An acknowledgement came, of whatever meaning; with a ``reply`` it is answered, if the
+        server answers it.
+        """
         word = ack_word(payload, term_reason=self._profile.term_reason)
         if word is ACK:
             if self._sampled:
@@ -150,8 +155,12 @@ class Settling:
         if signal:
             self.turned(now)
 
-    def _said(self, word: AckWord, address: AckAddress, payload: bytes, now: int) -> tuple[bool, bool]:
-        """What is no plain acknowledgement. Answers whether the server knows the delivery, and whether to look for messages."""
+    def _said(
+        self, word: AckWord, address: AckAddress, payload: bytes, now: int
+    ) -> tuple[bool, bool]:
+        """What is no plain acknowledgement. Answers whether the server knows the delivery, and
+        whether to look for messages.
+        """
         if word is AckWord.NAK:
             return True, self._nak(address, payload, now)
         if word is AckWord.PROGRESS:
@@ -170,7 +179,9 @@ class Settling:
         return done
 
     def _done(self, address: AckAddress, now: int) -> tuple[bool, bool]:
-        """Note one delivery as done. Answers whether the server knows it, and whether room was made."""
+        """Note one delivery as done. Answers whether the server knows it, and whether room was
+        made.
+        """
         ledger, seq = self._ledger, address.stream_seq
         if seq >= self._cursor.next_seq and seq not in ledger.outstanding:
             return False, False
@@ -179,7 +190,9 @@ class Settling:
         stalled = self._full
         if self._ack_policy == "explicit":
             outstanding = ledger.outstanding.get(seq)
-            self._record.done(seq, outstanding.consumer_seq if outstanding else address.consumer_seq)
+            self._record.done(
+                seq, outstanding.consumer_seq if outstanding else address.consumer_seq
+            )
             ledger.done(seq, self._consumer_seq, self._cursor.next_seq)
             self._ack_time = now
             self.stream.acknowledged(seq, now)
@@ -197,7 +210,10 @@ class Settling:
         """Give a delivery back; answers whether it is due again at once."""
         ledger, seq = self._ledger, address.stream_seq
         outstanding = ledger.outstanding.get(seq)
-        if outstanding is None or not ledger.consumer_floor < address.consumer_seq < self._consumer_seq:
+        if (
+            outstanding is None
+            or not ledger.consumer_floor < address.consumer_seq < self._consumer_seq
+        ):
             return False
         self._advisories.naked(address, now)
         delay = nak_delay(payload)
@@ -218,9 +234,12 @@ class Settling:
     # ------------------------------------------------------------------------------------------------ overdue
 
     def _check(self, now: int) -> None:
-        """Which acknowledgements are overdue; those are delivered again, or given up at max_deliver."""
+        """Which acknowledgements are overdue; those are delivered again, or given up at
+        max_deliver.
+        """
         ledger = self._ledger
-        # What has left the stream since, by its age or by a limit, is owed no more (nats-server ``checkPending``).
+        # What has left the stream since, by its age or by a limit, is owed no more (nats-server
+        # ``checkPending``).
         gone = [seq for seq in ledger.outstanding if seq < self.stream.first]
         if gone:
             ledger.purged(gone, max(gone) + 1)
@@ -240,7 +259,9 @@ class Settling:
         return True
 
     def _exceeded(self, seq: int, count: int, now: int) -> None:
-        """max_deliver is reached: the message is given up, an advisory says so, and there is room again."""
+        """max_deliver is reached: the message is given up, an advisory says so, and there is room
+        again.
+        """
         ledger = self._ledger
         room = self._full
         if ledger.outstanding.pop(seq, None) is None:

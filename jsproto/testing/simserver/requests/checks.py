@@ -1,8 +1,9 @@
 """What the server refuses about a configuration, with its words.
 
 Which configurations are refused, by which number and in which order, stands in the rules of
-:mod:`jsproto.jetstream.api.validation.rules`, which real servers have confirmed one by one. What is added here is what a client
-need not know: since which version a rule holds, and the text where the number alone does not give it.
+:mod:`jsproto.jetstream.api.validation.rules`, which real servers have confirmed one by one. What is
+added here is what a client need not know: since which version a rule holds, and the text where the
+number alone does not give it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.stream import StreamConfig
 from jsproto.jetstream.api.patterns import collide, within
 from jsproto.jetstream.api.validation.facts import consumer_facts, stream_facts
-from jsproto.jetstream.api.validation.rules import CONSUMER_RULES, STREAM_RULES, RuleViolation, findings
+from jsproto.jetstream.api.validation.rules import (
+    CONSUMER_RULES,
+    STREAM_RULES,
+    RuleViolation,
+    findings,
+)
 from jsproto.testing.simserver.values.documents import Table, texts
 from jsproto.testing.simserver.values.profile import Profile
 from jsproto.testing.simserver.values.refusals import INVALID_CONFIG, ApiRefusal, numbered
@@ -38,7 +44,10 @@ _SINCE: Final[Mapping[int, tuple[int, int]]] = {
 }
 #: Setting and its rule: the server's text, where the number has none of its own.
 _TEXTS: Final[Mapping[tuple[str, str], str]] = {
-    ("description", "at most 4096 bytes"): "stream description is too long, maximum allowed is 4096",
+    (
+        "description",
+        "at most 4096 bytes",
+    ): "stream description is too long, maximum allowed is 4096",
     (
         "metadata",
         "at most 128 kB of names and values",
@@ -58,24 +67,42 @@ _TEXTS: Final[Mapping[tuple[str, str], str]] = {
     ): "roll-ups require the purge permission",
     ("allow_msg_counter", "not with discard new"): "counter stream cannot use discard new",
     ("allow_msg_counter", "not with allow_msg_ttl"): "counter stream cannot use message TTLs",
-    ("allow_msg_counter", "not with allow_msg_schedules"): "counter stream cannot use message schedules",
-    ("allow_msg_counter", "only with retention limits"): "counter stream can only use limits retention",
+    (
+        "allow_msg_counter",
+        "not with allow_msg_schedules",
+    ): "counter stream cannot use message schedules",
+    (
+        "allow_msg_counter",
+        "only with retention limits",
+    ): "counter stream can only use limits retention",
     ("discard_new_per_subject", "only with discard new"): (
         "discard new per subject requires discard new policy to be set"
     ),
     ("discard_new_per_subject", "only with max_msgs_per_subject"): (
         "discard new per subject requires max msgs per subject > 0"
     ),
-    ("subject_delete_marker_ttl", "at least 1 s"): "subject delete marker TTL must be at least 1 second",
-    ("subject_delete_marker_ttl", "must not be negative"): "subject delete marker TTL must not be negative",
+    (
+        "subject_delete_marker_ttl",
+        "at least 1 s",
+    ): "subject delete marker TTL must be at least 1 second",
+    (
+        "subject_delete_marker_ttl",
+        "must not be negative",
+    ): "subject delete marker TTL must not be negative",
     ("allow_msg_schedules", "not with discard new"): "message scheduling cannot use discard new",
-    ("persist_mode", "async only on file storage"): "async persist mode is only supported on file storage",
+    (
+        "persist_mode",
+        "async only on file storage",
+    ): "async persist mode is only supported on file storage",
     ("persist_mode", "async not with allow_atomic"): (
         "async persist mode is not supported with atomic batch publish"
     ),
     ("subjects", "expected subjects"): "invalid subject",
     ("subjects", "none twice"): "duplicate subjects detected",
-    ("subjects", "everything only with no_ack"): "capturing all subjects requires no-ack to be true",
+    (
+        "subjects",
+        "everything only with no_ack",
+    ): "capturing all subjects requires no-ack to be true",
     ("subjects", "those of the API only with no_ack"): (
         "subjects that overlap with jetstream api require no-ack to be true"
     ),
@@ -92,12 +119,16 @@ _TEXTS: Final[Mapping[tuple[str, str], str]] = {
     ),
     ("filter_subject", "expected subjects"): "nats: invalid subject",
 }
-#: Subjects of the API, and what streams over them and over others of the server's own have to be, where that is judged.
+#: Subjects of the API, and what streams over them and over others of the server's own have to be,
+#: where that is judged.
 _API: Final = "$JS.API.>"
 _OF_THE_SERVER: Final = frozenset(
     {"those of the API only with no_ack", "those of the system only with no_ack"}
 )
-_WITH_NO_ACK: Final = _OF_THE_SERVER | {"everything only with no_ack", "everything only with one replica"}
+_WITH_NO_ACK: Final = _OF_THE_SERVER | {
+    "everything only with no_ack",
+    "everything only with one replica",
+}
 #: Numbers whose text is completed by a limit.
 _LIMITS: Final[Mapping[int, str]] = {10107: "4096", 10135: "128KB"}
 #: What a work queue says to new consumers only.
@@ -112,13 +143,19 @@ def refused_stream(asked: Table, profile: Profile, *, pedantic: bool = False) ->
     """What the server says against a stream that is asked for, ``None`` if nothing."""
     if not asked.get("name"):
         more = r", '\', '/'" if profile.strict_json else ""
-        return INVALID_CONFIG.about(f"stream name is required and can not contain '.', '*', '>'{more}")
+        return INVALID_CONFIG.about(
+            f"stream name is required and can not contain '.', '*', '>'{more}"
+        )
     config = StreamConfig.from_wire(asked)
     found = findings(STREAM_RULES, stream_facts(config), pedantic=pedantic)
     if profile.refuses_everything:
-        wide = not profile.judges_wildcards and not any(each.startswith("$") for each in config.subjects)
+        wide = not profile.judges_wildcards and not any(
+            each.startswith("$") for each in config.subjects
+        )
         return _first(
-            (each for each in found if not (wide and each.rule.text in _OF_THE_SERVER)), asked, profile
+            (each for each in found if not (wide and each.rule.text in _OF_THE_SERVER)),
+            asked,
+            profile,
         )
     if any(within(subject, _API) for subject in config.subjects):
         return INVALID_CONFIG.about("subjects overlap with jetstream api")
@@ -126,13 +163,17 @@ def refused_stream(asked: Table, profile: Profile, *, pedantic: bool = False) ->
 
 
 class Against(NamedTuple):
-    """What the server says against a consumer: at once, and at last if it is not there yet; ``None`` is nothing."""
+    """What the server says against a consumer: at once, and at last if it is not there yet;
+    ``None`` is nothing.
+    """
 
     at_once: ApiRefusal | None
     at_last: ApiRefusal | None
 
 
-def refused_consumer(asked: Table, stream: Table, profile: Profile, *, pedantic: bool = False) -> Against:
+def refused_consumer(
+    asked: Table, stream: Table, profile: Profile, *, pedantic: bool = False
+) -> Against:
     """What the server says against a consumer that is asked for."""
     config = ConsumerConfig.from_wire(asked)
     facts = consumer_facts(config, StreamConfig.from_wire(stream))

@@ -1,9 +1,11 @@
-"""Configurations of streams and consumers: which members exist, what they default to, what the server answers.
+"""Configurations of streams and consumers: which members exist, what they default to, what the
+server answers.
 
-Two tables are the whole theory. Each row is a member in the order in which the server writes it: its type, its default,
-since when it exists, whether it is left out when it has its zero value, and whether the model can do it. A member that
-the table does not know is an error on servers with strict JSON and dropped on older ones; one that it knows but cannot
-model is refused, unless it has its zero value.
+Two tables are the whole theory. Each row is a member in the order in which the server writes it:
+its type, its default, since when it exists, whether it is left out when it has its zero value, and
+whether the model can do it. A member that the table does not know is an error on servers with
+strict JSON and dropped on older ones; one that it knows but cannot model is refused, unless it has
+its zero value.
 """
 
 from __future__ import annotations
@@ -13,7 +15,15 @@ from typing import Final, NamedTuple
 
 from jsproto.testing.simserver.values import refusals
 from jsproto.testing.simserver.values.documents import Table, integer, is_list, texts
-from jsproto.testing.simserver.values.gojson import Choice, GoList, Mapped, Moment, Scalar, Struct, Type
+from jsproto.testing.simserver.values.gojson import (
+    Choice,
+    GoList,
+    Mapped,
+    Moment,
+    Scalar,
+    Struct,
+    Type,
+)
 from jsproto.testing.simserver.values.gotime import SECOND
 from jsproto.testing.simserver.values.profile import Profile
 from jsproto.testing.simserver.values.refusals import RefusedError
@@ -69,7 +79,9 @@ def _one_of(*values: str, words: str = "can not unmarshal {quoted}") -> Choice:
     return Choice(frozenset(values), words)
 
 
-_DELIVER: Final = _one_of("all", "last", "new", "by_start_sequence", "by_start_time", "last_per_subject")
+_DELIVER: Final = _one_of(
+    "all", "last", "new", "by_start_sequence", "by_start_time", "last_per_subject"
+)
 _ACKS: Final = _one_of("none", "all", "explicit", "flow_control")
 _PRIORITIES: Final = _one_of("none", "overflow", "pinned_client", "prioritized", words=_PRIORITY)
 
@@ -77,7 +89,9 @@ STREAM_MEMBERS: Final[tuple[ConfigMember, ...]] = (
     ConfigMember("name", _TEXT, "", omit_zero=_ALWAYS),
     ConfigMember("description", _TEXT, ""),
     ConfigMember("subjects", _TEXTS, ()),
-    ConfigMember("retention", _one_of("limits", "interest", "workqueue"), "limits", omit_zero=_ALWAYS),
+    ConfigMember(
+        "retention", _one_of("limits", "interest", "workqueue"), "limits", omit_zero=_ALWAYS
+    ),
     ConfigMember("max_consumers", _INT, -1, omit_zero=_ALWAYS),
     ConfigMember("max_msgs", _INT64, -1, omit_zero=_ALWAYS),
     ConfigMember("max_bytes", _INT64, -1, omit_zero=_ALWAYS),
@@ -109,7 +123,9 @@ STREAM_MEMBERS: Final[tuple[ConfigMember, ...]] = (
     ConfigMember("allow_msg_counter", _BOOL, default=False, since=(2, 12)),
     ConfigMember("allow_atomic", _BOOL, default=False, since=(2, 12)),
     ConfigMember("allow_msg_schedules", _BOOL, default=False, since=(2, 12), modelled=False),
-    ConfigMember("persist_mode", _one_of("", "default", "async"), "", since=(2, 12), modelled=False),
+    ConfigMember(
+        "persist_mode", _one_of("", "default", "async"), "", since=(2, 12), modelled=False
+    ),
     ConfigMember("allow_batched", _BOOL, default=False, since=(2, 14), modelled=False),
     ConfigMember("metadata", _LABELS, None, since=(2, 10)),
 )
@@ -177,7 +193,13 @@ _VALUE_LEVELS: Final[Mapping[tuple[str, str], int]] = {
 }
 
 #: Limits of a stream for which 0 means none, which is written -1.
-_UNLIMITED: Final = ("max_consumers", "max_msgs", "max_bytes", "max_msgs_per_subject", "max_msg_size")
+_UNLIMITED: Final = (
+    "max_consumers",
+    "max_msgs",
+    "max_bytes",
+    "max_msgs_per_subject",
+    "max_msg_size",
+)
 _DEFAULT_ACK_WAIT: Final = 30 * SECOND
 _DEFAULT_ACK_PENDING: Final = 1000
 _DEFAULT_WAITING: Final = 512
@@ -241,7 +263,9 @@ def consumer_config(asked: Table, profile: Profile, *, ephemeral: bool) -> Table
 def required_level(config: Table) -> int:
     """The API level that a stored configuration asks for."""
     asked = (
-        _VALUE_LEVELS.get((name, str(value)), LEVELS.get(name, 0)) for name, value in config.items() if value
+        _VALUE_LEVELS.get((name, str(value)), LEVELS.get(name, 0))
+        for name, value in config.items()
+        if value
     )
     return max(asked, default=0)
 

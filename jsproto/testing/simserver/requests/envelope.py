@@ -1,7 +1,8 @@
 """The envelope of the JSON API: which verbs there are, and how an answer is written.
 
-A request is a verb of a few tokens, names behind it, and a JSON body; an answer has a type and either members or an error
-(nats-server ``jetstream_api.go``). What is wrong with a body is said in Go's words, as far as the version tells.
+A request is a verb of a few tokens, names behind it, and a JSON body; an answer has a type and
+either members or an error (nats-server ``jetstream_api.go``). What is wrong with a body is said in
+Go's words, as far as the version tells.
 """
 
 from __future__ import annotations

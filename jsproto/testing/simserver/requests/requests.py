@@ -1,7 +1,9 @@
-"""The requests of the JSON API as the server reads them: a struct for each verb, and which way of reading each has.
+"""The requests of the JSON API as the server reads them: a struct for each verb, and which way of
+reading each has.
 
-What a struct holds decides what is an error (`jsproto.testing.simserver.values.gojson`). Members that the server reads and the model does not
-use stand here all the same, since leaving them out would make them unknown.
+What a struct holds decides what is an error (`jsproto.testing.simserver.values.gojson`). Members
+that the server reads and the model does not use stand here all the same, since leaving them out
+would make them unknown.
 """
 
 from __future__ import annotations
@@ -134,12 +136,17 @@ def asked_of(body: bytes, short: str, profile: Profile) -> Table:
 
 
 def asked_if_any(body: bytes, short: str, profile: Profile) -> Table:
-    """The members of a request that may say nothing: from 2.11 on one that is neither object nor list counts as none.
+    """The members of a request that may say nothing: from 2.11 on one that is neither object nor
+    list counts as none.
 
     Raises:
         RefusedError: the server cannot read it.
     """
-    said = body.lstrip(b" \t\r\n")[:1] in {b"{", b"["} if profile.verbose_json_errors else not is_empty(body)
+    said = (
+        body.lstrip(b" \t\r\n")[:1] in {b"{", b"["}
+        if profile.verbose_json_errors
+        else not is_empty(body)
+    )
     return asked_of(body, short, profile) if said else {}
 
 

@@ -1,8 +1,8 @@
 """Atomic batches: messages that are stored together or not at all (ADR-50).
 
-Members are held aside under the batch's id, in order, until one commits; then all are checked, against the stream and
-each other, and stored. A gap, a bad value or ten seconds of silence abandon the batch, which an advisory tells
-(nats-server ``processJetStreamAtomicBatchMsg``).
+Members are held aside under the batch's id, in order, until one commits; then all are checked,
+against the stream and each other, and stored. A gap, a bad value or ten seconds of silence abandon
+the batch, which an advisory tells (nats-server ``processJetStreamAtomicBatchMsg``).
 """
 
 from __future__ import annotations
@@ -107,5 +107,7 @@ class Batches:
 
     def ticked(self, now: int) -> None:
         """Abandon what has been silent for too long."""
-        for ident in [ident for ident, batch in self._open.items() if batch.heard_at + _SILENCE <= now]:
+        for ident in [
+            ident for ident, batch in self._open.items() if batch.heard_at + _SILENCE <= now
+        ]:
             self._abandon(ident, "timeout")

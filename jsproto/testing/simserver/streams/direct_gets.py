@@ -1,9 +1,9 @@
 """Direct gets: stored messages straight from a stream, without JSON in the answer (ADR-31).
 
-A request names a sequence, the last or the next message of a subject, a time, or (from 2.11 on) a batch of messages, or
-the last ones of many subjects. Each message comes on the reply subject with its stream, subject, sequence and time as
-headers; a batch ends with ``204 EOB``. Whatever is wrong is a status (nats-server ``processDirectGetRequest``,
-``getDirectRequest``, ``getDirectMulti``).
+A request names a sequence, the last or the next message of a subject, a time, or (from 2.11 on) a
+batch of messages, or the last ones of many subjects. Each message comes on the reply subject with
+its stream, subject, sequence and time as headers; a batch ends with ``204 EOB``. Whatever is wrong
+is a status (nats-server ``processDirectGetRequest``, ``getDirectRequest``, ``getDirectMulti``).
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class DirectGet:
                 self._some()
 
     def answer_last(self, key: str, body: bytes) -> None:
-        """A request whose subject names the subject; the body may say nothing that asks for another."""
+        """A request whose subject names the subject; the body may say nothing that asks for
+        another.
+        """
         if body and not self._read(body):
             return
         others = (
@@ -107,7 +109,9 @@ class DirectGet:
         if asked.get("start_time"):
             seq = stream.seq_at(parse_rfc3339(text(asked, "start_time")) or 0)
         batch = integer(asked, "batch")
-        matching = (each for each in stream.after(seq) if not pattern or matches(pattern, each.subject))
+        matching = (
+            each for each in stream.after(seq) if not pattern or matches(pattern, each.subject)
+        )
         if not batch:
             newest = text(asked, "last_by_subj")
             if newest:
@@ -147,14 +151,22 @@ class DirectGet:
         found = (stream.message(seq) for seq in seqs[: integer(asked, "batch") or None])
         pending, last = self._run([each for each in found if each is not None], len(seqs))
         pending = max(0, pending - self._profile.direct_counts_itself)
-        self._end({"Nats-Num-Pending": pending, "Nats-Last-Sequence": last, "Nats-UpTo-Sequence": end})
+        self._end(
+            {"Nats-Num-Pending": pending, "Nats-Last-Sequence": last, "Nats-UpTo-Sequence": end}
+        )
 
-    def _run(self, messages: list[Stored], pending: int, *, counts_itself: bool = False) -> tuple[int, int]:
-        """Messages of a batch, as far as its bytes reach; answers how many are still pending, and the last sequence."""
+    def _run(
+        self, messages: list[Stored], pending: int, *, counts_itself: bool = False
+    ) -> tuple[int, int]:
+        """Messages of a batch, as far as its bytes reach; answers how many are still pending, and
+        the last sequence.
+        """
         last, room = 0, integer(self._asked, "max_bytes") or _MOST_BYTES
         for message in messages:
             pending -= 1
-            self._tell(message, {"Nats-Num-Pending": pending + counts_itself, "Nats-Last-Sequence": last})
+            self._tell(
+                message, {"Nats-Num-Pending": pending + counts_itself, "Nats-Last-Sequence": last}
+            )
             last = message.seq
             room -= _size(message)
             if room <= 0:

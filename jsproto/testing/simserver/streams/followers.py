@@ -28,7 +28,9 @@ class Follower(Protocol):
         """Several messages left at once: count anew what is ahead."""
 
     def purged(self, pattern: str, begin: int, now: int, *, whole: bool) -> bool:
-        """What is left under ``pattern`` begins at this sequence; 0 if nothing is. Answers whether there is room for another."""
+        """What is left under ``pattern`` begins at this sequence; 0 if nothing is. Answers whether
+        there is room for another.
+        """
         ...
 
     def filtered(self, subject: str) -> bool:

@@ -1,8 +1,8 @@
 """The gate of a stream: what a publish has to pass before it is stored, in the server's order.
 
-Each check refuses with an error of its own, drops the message without a word, or finds that it was stored before. What
-passes comes out as it is to be stored: without a forged status line, and for a counter with the new total as its payload
-(nats-server ``stream.go``, ``processJetStreamMsg``).
+Each check refuses with an error of its own, drops the message without a word, or finds that it was
+stored before. What passes comes out as it is to be stored: without a forged status line, and for a
+counter with the new total as its payload (nats-server ``stream.go``, ``processJetStreamMsg``).
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Asking(Protocol):
 class Admitted(NamedTuple):
     """A message that may be stored.
 
-    ``rollup`` is ``b"sub"``, ``b"all"`` or empty; ``ttl`` seconds, 0 for none, -1 for never and ``None`` for a value that
-    has no meaning; ``total`` the new value of a counter.
+    ``rollup`` is ``b"sub"``, ``b"all"`` or empty; ``ttl`` seconds, 0 for none, -1 for never and
+    ``None`` for a value that has no meaning; ``total`` the new value of a counter.
     """
 
     block: bytes | None
@@ -93,7 +93,9 @@ class DuplicateError(Exception):
 
 
 class _Room:
-    """With discard new the members of a batch have to fit beside what is there; none makes room for another."""
+    """With discard new the members of a batch have to fit beside what is there; none makes room for
+    another.
+    """
 
     def __init__(self, stream: Asking, profile: Profile) -> None:
         self._stream = stream
@@ -113,16 +115,30 @@ class _Room:
             raise RefusedError(refusals.STORE_FAILED.about("maximum messages exceeded"))
         if 0 < integer(config, "max_bytes") < self._size:
             raise RefusedError(refusals.STORE_FAILED.about("maximum bytes exceeded"))
-        if not config.get("discard_new_per_subject") or (member.rollup and self._profile.rollup_fits):
+        if not config.get("discard_new_per_subject") or (
+            member.rollup and self._profile.rollup_fits
+        ):
             return
-        if integer(config, "max_msgs_per_subject") < stream.count(subject) + self._subjects[subject]:
+        if (
+            integer(config, "max_msgs_per_subject")
+            < stream.count(subject) + self._subjects[subject]
+        ):
             raise RefusedError(refusals.STORE_FAILED.about("maximum messages per subject exceeded"))
 
 
 class PublishGate:
     """The checks of one stream, and its memory of message ids."""
 
-    __slots__ = ("_counts", "_ids", "_max_size", "_profile", "_sealed", "_stream", "claimed", "last_id")
+    __slots__ = (
+        "_counts",
+        "_ids",
+        "_max_size",
+        "_profile",
+        "_sealed",
+        "_stream",
+        "claimed",
+        "last_id",
+    )
 
     def __init__(self, stream: Asking, profile: Profile) -> None:
         self._stream = stream
@@ -199,7 +215,9 @@ class PublishGate:
             self._check_duplicate(ident, now)
         expected = header(block, b"Nats-Expected-Last-Msg-Id")
         if expected is not None and expected != self.last_id:
-            raise RefusedError(refusals.WRONG_LAST_MSG_ID.about(self.last_id.decode("utf-8", "replace")))
+            raise RefusedError(
+                refusals.WRONG_LAST_MSG_ID.about(self.last_id.decode("utf-8", "replace"))
+            )
         rollup = self._rollup(block)
         total = None
         if self._counts:
@@ -226,21 +244,29 @@ class PublishGate:
             self._check_stream(block)
             ttl = self._ttl(block)
             if ttl is None:
-                raise RefusedError(numbered(10165 if self._stream.config.get("allow_msg_ttl") else 10166))
+                raise RefusedError(
+                    numbered(10165 if self._stream.config.get("allow_msg_ttl") else 10166)
+                )
             ident = header(block, b"Nats-Msg-Id") or b""
             if ident and (ident in idents or self.known(ident, now)):
                 raise RefusedError(numbered(10201))
             idents.add(ident)
-            total, body = self._count(subject, increment, totals) if self._counts else (None, payload)
+            total, body = (
+                self._count(subject, increment, totals) if self._counts else (None, payload)
+            )
             self.check_size(block, body)
             self._check_member_sequences(subject, block, at, subjects)
             subjects.add(subject)
             block, ttl = self._no_shorter(block, ttl)  # noqa: PLW2901 - the message as it is stored
-            admitted.append(Admitted(self._stripped(block), body, ident, self._rollup(block), ttl, total))
+            admitted.append(
+                Admitted(self._stripped(block), body, ident, self._rollup(block), ttl, total)
+            )
             room.take(subject, admitted[-1])
         return admitted
 
-    def _check_member_sequences(self, subject: str, block: bytes, at: int, before: set[str]) -> None:
+    def _check_member_sequences(
+        self, subject: str, block: bytes, at: int, before: set[str]
+    ) -> None:
         expected = header(block, b"Nats-Expected-Last-Sequence")
         if expected is not None and _digits(expected) != self._stream.last + at:
             raise RefusedError(refusals.WRONG_LAST_SEQUENCE.about(self._stream.last + at))
@@ -284,7 +310,9 @@ class PublishGate:
         about = header(block, b"Nats-Expected-Last-Subject-Sequence-Subject")
         if expected is not None:
             pattern = (
-                about.decode("utf-8", "replace") if about and self._profile.expected_subject else subject
+                about.decode("utf-8", "replace")
+                if about and self._profile.expected_subject
+                else subject
             )
             seen = self._stream.newest(pattern)[0]
             if _digits(expected) != seen:
@@ -321,7 +349,8 @@ class PublishGate:
         return ttl
 
     def _no_shorter(self, block: bytes, ttl: int | None) -> tuple[bytes, int | None]:
-        """A message lives no shorter than the markers of the stream; its header says what it has become, behind the others.
+        """A message lives no shorter than the markers of the stream; its header says what it has
+        become, behind the others.
 
         A stream with one message for each subject leaves the time as it is.
         """
@@ -349,7 +378,9 @@ class PublishGate:
             raise RefusedError(numbered(10171))
         return int(asked)
 
-    def _count(self, subject: str, increment: int | None, totals: dict[str, int]) -> tuple[str, bytes]:
+    def _count(
+        self, subject: str, increment: int | None, totals: dict[str, int]
+    ) -> tuple[str, bytes]:
         """The new total of a counter and its payload; ``totals`` are those that are not stored yet."""
         if increment is None:
             raise RefusedError(numbered(10169))

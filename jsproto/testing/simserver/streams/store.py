@@ -1,7 +1,8 @@
 """The store of a stream: messages at rest, found by sequence, subject and time.
 
-It counts bytes as the server's stores do, which differ between file and memory, and knows when messages have lived their
-time. It decides nothing: what leaves, and who is told, is the business of the stream.
+It counts bytes as the server's stores do, which differ between file and memory, and knows when
+messages have lived their time. It decides nothing: what leaves, and who is told, is the business of
+the stream.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from jsproto.testing.simserver.values.documents import Table
 from jsproto.testing.simserver.values.gotime import MILLISECOND, SECOND, ZERO_TIME, rfc3339
 from jsproto.testing.simserver.values.subjects import matches
 
-#: The server looks so much after the moment at which something is too old, and never more often than that.
+#: The server looks so much after the moment at which something is too old, and never more often
+#: than that.
 _LATE: Final = MILLISECOND
 _APART: Final = 250 * MILLISECOND
 
@@ -25,7 +27,9 @@ class Stored:
 
     __slots__ = ("block", "payload", "seq", "subject", "subject_size", "time")
 
-    def __init__(self, seq: int, subject: str, block: bytes | None, payload: bytes, time: int) -> None:
+    def __init__(
+        self, seq: int, subject: str, block: bytes | None, payload: bytes, time: int
+    ) -> None:
         self.seq = seq
         self.subject = subject
         #: Bytes of the subject on the wire.
@@ -106,7 +110,9 @@ class Store:
         return state
 
     def gaps(self) -> list[int]:
-        """Sequences between the first and the last that are gone; a store in files misses 0 as long as it was never used."""
+        """Sequences between the first and the last that are gone; a store in files misses 0 as long
+        as it was never used.
+        """
         if not self._messages and (self.last or self.in_memory):
             return []
         return [seq for seq in range(self.first, self.last + 1) if seq not in self._messages]
@@ -114,7 +120,9 @@ class Store:
     def by_subject(self, pattern: str) -> dict[str, int]:
         """How many messages each subject under ``pattern`` has."""
         names = sorted({*self._subjects, *self._ghosts})
-        return {name: self.count(name) + self._ghosts[name] for name in names if matches(pattern, name)}
+        return {
+            name: self.count(name) + self._ghosts[name] for name in names if matches(pattern, name)
+        }
 
     # ------------------------------------------------------------------------------------------------ reading
 
@@ -136,7 +144,9 @@ class Store:
         if literal(pattern):
             seqs = self._subjects.get(pattern)
             return self._messages[seqs[-1]] if seqs else None
-        newest = max((seqs[-1] for name, seqs in self._subjects.items() if matches(pattern, name)), default=0)
+        newest = max(
+            (seqs[-1] for name, seqs in self._subjects.items() if matches(pattern, name)), default=0
+        )
         return self._messages.get(newest)
 
     def count(self, subject: str) -> int:
@@ -153,8 +163,12 @@ class Store:
         return sorted(seq for seq in newest if seq)
 
     def seq_at(self, moment: int) -> int:
-        """The first sequence that was stored at a moment (nanoseconds) or later; behind the last if none was."""
-        return next((each.seq for each in self.after(self.first) if each.time >= moment), self.last + 1)
+        """The first sequence that was stored at a moment (nanoseconds) or later; behind the last if
+        none was.
+        """
+        return next(
+            (each.seq for each in self.after(self.first) if each.time >= moment), self.last + 1
+        )
 
     def newest(self, pattern: str) -> tuple[int, bytes]:
         """Sequence and payload of the newest message under ``pattern``; 0 if there is none."""
@@ -180,7 +194,9 @@ class Store:
         return message
 
     def skip(self, now: int, *, dated: bool) -> int:
-        """Give a sequence to a message that is not kept; where nothing else is, it may say when the store begins."""
+        """Give a sequence to a message that is not kept; where nothing else is, it may say when the
+        store begins.
+        """
         self.last += 1
         self._last_time = now
         if not self._messages:
@@ -238,7 +254,9 @@ class Store:
         self._ends[message.seq] = message.time + ttl * SECOND if ttl > 0 else 0
 
     def next_end(self, age: int) -> int | None:
-        """When to look for messages that are older than ``age`` (0: none), or have lived their time."""
+        """When to look for messages that are older than ``age`` (0: none), or have lived their
+        time.
+        """
         if not self._messages or not (age or self._ends):
             return None
         ends = [end for end in self._ends.values() if end] if self._ends else []

@@ -1,8 +1,9 @@
 """Streams: what is stored, what is refused, what falls out again.
 
-A publish passes the :class:`~jsproto.testing.simserver.streams.publish_gate.PublishGate`, alone or with its batch; then it is stored, the consumers
-are told, and old messages make place. A stream answers a publish with the text of the acknowledgement. It knows its
-consumers by the few words of :class:`~jsproto.testing.simserver.streams.followers.Follower`.
+A publish passes the :class:`~jsproto.testing.simserver.streams.publish_gate.PublishGate`, alone or
+with its batch; then it is stored, the consumers are told, and old messages make place. A stream
+answers a publish with the text of the acknowledgement. It knows its consumers by the few words of
+:class:`~jsproto.testing.simserver.streams.followers.Follower`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,12 @@ from typing import Final, TypeAlias
 
 from jsproto.testing.simserver.streams.batches import Batches, BatchMessage
 from jsproto.testing.simserver.streams.followers import Follower
-from jsproto.testing.simserver.streams.publish_gate import Admitted, DroppedError, DuplicateError, PublishGate
+from jsproto.testing.simserver.streams.publish_gate import (
+    Admitted,
+    DroppedError,
+    DuplicateError,
+    PublishGate,
+)
 from jsproto.testing.simserver.streams.store import Store, Stored
 from jsproto.testing.simserver.values import refusals
 from jsproto.testing.simserver.values.documents import Table, integer, table, text, texts
@@ -87,7 +93,10 @@ class SimStream(Store):
     def configure(self, config: Table) -> None:
         """Take over a new configuration."""
         self.config = config
-        transform, republish = table(config.get("subject_transform")), table(config.get("republish"))
+        transform, republish = (
+            table(config.get("subject_transform")),
+            table(config.get("republish")),
+        )
         self._transform = (
             SubjectMapping(text(transform, "src"), text(transform, "dest")) if transform else None
         )
@@ -146,14 +155,20 @@ class SimStream(Store):
     def publish(self, subject: str, block: bytes | None, payload: bytes, now: int) -> PubAck:
         """Store one message, or refuse; the answer is the text of its acknowledgement."""
         try:
-            ident = header(block, b"Nats-Batch-Id") if block is not None and self._profile.counters else None
+            ident = (
+                header(block, b"Nats-Batch-Id")
+                if block is not None and self._profile.counters
+                else None
+            )
             if block is not None and ident is not None:
                 return self._batched(ident, BatchMessage(subject, block, payload), now)
             if self._transform is not None:
                 subject = self._transform.apply(subject) or subject
             admitted = self._gate.admit(subject, block, payload, now)
             if self._unwanted(subject):
-                return self._answer({"stream": self.name, "seq": self._skipped(subject, admitted, now)})
+                return self._answer(
+                    {"stream": self.name, "seq": self._skipped(subject, admitted, now)}
+                )
             self._check_room(subject, admitted)
         except DroppedError:
             return None
@@ -255,7 +270,10 @@ class SimStream(Store):
             raise RefusedError(numbered(10165))
         if self.config["discard"] != "new":
             return
-        size, headers = len(admitted.block or b"") + len(admitted.payload), admitted.block is not None
+        size, headers = (
+            len(admitted.block or b"") + len(admitted.payload),
+            admitted.block is not None,
+        )
         rollup = admitted.rollup
         per_subject = integer(self.config, "max_msgs_per_subject")
         known = self._subjects.get(subject)
@@ -363,7 +381,8 @@ class SimStream(Store):
         self._wake(now)
 
     def purge(self, pattern: str, below: int, keep: int, now: int) -> int:
-        """Delete messages under ``pattern``, below a sequence (0: all) or all but the newest ``keep``; how many.
+        """Delete messages under ``pattern``, below a sequence (0: all) or all but the newest
+        ``keep``; how many.
 
         Raises:
             RefusedError: the stream does not allow it.
@@ -377,18 +396,26 @@ class SimStream(Store):
     def _purge(self, pattern: str, below: int, keep: int, now: int) -> int:
         """Take messages out (``PurgeEx``), and tell the consumers where the rest begins."""
         everything = pattern in {"", ">"}
-        found = [each for each in self.after(self.first) if everything or matches(pattern, each.subject)]
+        found = [
+            each for each in self.after(self.first) if everything or matches(pattern, each.subject)
+        ]
         careful = self._profile.careful_purge
         if keep and everything and self.in_memory and not careful and keep < len(found):
             below = self.last - keep + 1
-        found = [each for each in found if each.seq < below] if below else found[: max(0, len(found) - keep)]
+        found = (
+            [each for each in found if each.seq < below]
+            if below
+            else found[: max(0, len(found) - keep)]
+        )
         alone = len(found) == 1 and (not everything or keep > 0)
         singly = alone if careful or not self.in_memory else not everything
         for message in found:
             self.take(message)
             if singly:
                 # Stores in files do not know what it was.
-                gone = message if self.in_memory else Stored(message.seq, pattern or ">", None, b"", 0)
+                gone = (
+                    message if self.in_memory else Stored(message.seq, pattern or ">", None, b"", 0)
+                )
                 for follower in self.followers.values():
                     follower.withdrawn(gone)
         if everything and (keep or below) and self.in_memory and not self._profile.forgets_subjects:
@@ -399,7 +426,9 @@ class SimStream(Store):
             self.compact(below or self.last + 1)
         begin = self.first
         if pattern:
-            begin = next((each.seq for each in self.after(self.first) if matches(pattern, each.subject)), 0)
+            begin = next(
+                (each.seq for each in self.after(self.first) if matches(pattern, each.subject)), 0
+            )
         whole = not (pattern or below or keep)
         for follower in list(self.followers.values()):
             if found and not singly:
@@ -412,12 +441,16 @@ class SimStream(Store):
     # ------------------------------------------------------------------------------------------------ time
 
     def deadline(self) -> int | None:
-        """When the oldest message gets too old, another has lived its time, or a batch was silent for too long."""
+        """When the oldest message gets too old, another has lived its time, or a batch was silent
+        for too long.
+        """
         old, silent = self.next_end(self._max_age), self.batches.deadline()
         return old if silent is None else silent if old is None else min(old, silent)
 
     def ticked(self, now: int) -> None:
-        """Messages above ``max_age`` or beyond their own time leave; what they leave behind is a marker, if it is asked for."""
+        """Messages above ``max_age`` or beyond their own time leave; what they leave behind is a
+        marker, if it is asked for.
+        """
         gone = self.ended(self._max_age, now)
         for message in gone:
             self._remove(message, now)
@@ -431,13 +464,20 @@ class SimStream(Store):
         if not ttl:
             return
         block = with_headers(
-            None, {"Nats-Marker-Reason": "MaxAge", "Nats-TTL": go_duration(ttl), "Nats-Rollup": "sub"}
+            None,
+            {"Nats-Marker-Reason": "MaxAge", "Nats-TTL": go_duration(ttl), "Nats-Rollup": "sub"},
         )
-        last = [each.subject for each in gone if each.subject not in self._subjects and not _is_marker(each)]
+        last = [
+            each.subject
+            for each in gone
+            if each.subject not in self._subjects and not _is_marker(each)
+        ]
         for subject in dict.fromkeys(last):
             marker = self.put(subject, block, b"", now)
             self.lives(marker, ttl // SECOND)
-            self._woken.update({each: None for each in self.followers.values() if each.stored(marker)})
+            self._woken.update(
+                {each: None for each in self.followers.values() if each.stored(marker)}
+            )
 
 
 def _is_marker(message: Stored) -> bool:

@@ -1,4 +1,6 @@
-"""JSON documents with a known type: the one place where what `json` gives becomes something a checker can follow."""
+"""JSON documents with a known type: the one place where what `json` gives becomes something a
+checker can follow.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""JSON as the server reads it: Go's syntax errors, Go's types, and which of the two ways of reading a version uses.
+"""JSON as the server reads it: Go's syntax errors, Go's types, and which of the two ways of reading
+a version uses.
 
-A request is read into a Go struct (`encoding/json`). Servers before 2.11 read the body as one document. Later ones read one document
-behind the other until the body ends; 2.11 falls back to the first way where that fails, and from 2.12 on a member that the struct does
-not have is an error. Go 1.27 (2.15) words some errors differently and names the place of a wrong value by its whole path.
+A request is read into a Go struct (`encoding/json`). Servers before 2.11 read the body as one
+document. Later ones read one document behind the other until the body ends; 2.11 falls back to the
+first way where that fails, and from 2.12 on a member that the struct does not have is an error. Go
+1.27 (2.15) words some errors differently and names the place of a wrong value by its whole path.
 
-`StructReader` reads one body for one version; the structs stand in `jsproto.testing.simserver.requests.requests`.
+`StructReader` reads one body for one version; the structs stand in
+`jsproto.testing.simserver.requests.requests`.
 """
 
 from __future__ import annotations
@@ -54,7 +57,9 @@ class Scalar(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A word out of several, read by the server itself: ``{quoted}`` and ``{raw}`` in its words are the value as it stands."""
+    """A word out of several, read by the server itself: ``{quoted}`` and ``{raw}`` in its words are
+    the value as it stands.
+    """
 
     values: frozenset[str]
     words: str = "can not unmarshal {quoted}"
@@ -123,7 +128,9 @@ class _SyntaxError(Exception):
 
 
 class _Scanner:
-    """Reads values; every byte is one letter here, and a blank follows the last (as Go's scanner is told of the end)."""
+    """Reads values; every byte is one letter here, and a blank follows the last (as Go's scanner is
+    told of the end).
+    """
 
     __slots__ = ("_new", "_size", "_text")
 
@@ -150,7 +157,9 @@ class _Scanner:
             rest = self._text[at : at + 4].encode("latin-1")
             letter = rest.decode("utf-8", "replace")[0]
             end = at + len(letter.encode()) if letter != "\ufffd" else end
-        return _SyntaxError(f"invalid character {_quoted(letter)} {context}", end, early=at == self._size)
+        return _SyntaxError(
+            f"invalid character {_quoted(letter)} {context}", end, early=at == self._size
+        )
 
     def value(self, at: int) -> tuple[_Value, int]:
         """The value that begins behind blanks, and where it ends."""
@@ -241,7 +250,9 @@ class _Scanner:
             digits = self._text[at + 1 : at + 5]
             if len(digits) == 4 and set(digits) <= _HEX:
                 return at + 5
-            good = next((place for place, each in enumerate(digits) if each not in _HEX), len(digits))
+            good = next(
+                (place for place, each in enumerate(digits) if each not in _HEX), len(digits)
+            )
             wrong, context, length = at + 1 + good, "in \\u hexadecimal character escape", 5
         if wrong < self._size and self._new:
             end = min(at + length, self._size)
@@ -274,13 +285,17 @@ class _Scanner:
 
 
 def _too_deep(body: bytes, *, new: bool) -> tuple[str, int]:
-    """What is said of more than 10,000 values within each other, and the bytes up to there; what Python cannot read is as deep."""
+    """What is said of more than 10,000 values within each other, and the bytes up to there; what
+    Python cannot read is as deep.
+    """
     depth = 0
     for found in _NESTING.finditer(body):
         depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(found[0], 0)
         if depth > _DEEPEST:
             letter = _quoted(found[0].decode())
-            return ("" if new else f"invalid character {letter} ") + "exceeded max depth", found.end()
+            return (
+                "" if new else f"invalid character {letter} "
+            ) + "exceeded max depth", found.end()
     return "exceeded max depth", len(body)
 
 
@@ -337,7 +352,8 @@ class StructReader:
         return self._filled(value, {})
 
     def documents(self, body: bytes) -> Table:
-        """The body is any number of documents, each of which is read over what the ones before it said.
+        """The body is any number of documents, each of which is read over what the ones before it
+        said.
 
         Raises:
             GoJsonError: one is none, or a value does not fit.
@@ -367,7 +383,9 @@ class StructReader:
         return {**known, **cast("Table", found)}
 
     def _value(self, value: _Value, kind: Type, path: list[str], owner: str) -> object:
-        """The value as plain data, ``None`` where nothing is said; a wrong one is noted and counts as not said."""
+        """The value as plain data, ``None`` where nothing is said; a wrong one is noted and counts
+        as not said.
+        """
         if isinstance(kind, Choice):
             return self._chosen(value, kind, path, owner)
         if value.kind == "null":
@@ -441,7 +459,9 @@ class StructReader:
         return self._refuse(wrong) if wrong else value.content
 
     def _refuse(self, words: str) -> object:
-        """The server's own reader of a value has failed: before Go 1.27 that is told before whatever else is wrong."""
+        """The server's own reader of a value has failed: before Go 1.27 that is told before
+        whatever else is wrong.
+        """
         if not self._new:
             raise GoJsonError(words)
         self._note(words)

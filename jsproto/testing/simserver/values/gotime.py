@@ -1,7 +1,7 @@
 """Time as the server writes and reads it: nanoseconds since 1970, RFC 3339 and Go durations.
 
-The model computes in whole nanoseconds, as the server does, so that no sum of floats can move a deadline. Virtual
-second 0 is the constant :data:`EPOCH_NS`.
+The model computes in whole nanoseconds, as the server does, so that no sum of floats can move a
+deadline. Virtual second 0 is the constant :data:`EPOCH_NS`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _UNITS: Final = {
 }
 _DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 _RFC3339: Final = re.compile(
-    r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))", re.ASCII
+    r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))",
+    re.ASCII,
 )
 #: How Go writes down the form of such a time; the elements of it, and what some of them may be.
 RFC3339: Final = "2006-01-02T15:04:05Z07:00"
@@ -56,7 +57,9 @@ def to_nanos(now: float) -> int:
 
 
 def to_seconds(nanos: int) -> float:
-    """The smallest float of virtual seconds that is not before ``nanos``: ticking there always reaches the deadline."""
+    """The smallest float of virtual seconds that is not before ``nanos``: ticking there always
+    reaches the deadline.
+    """
     seconds = (nanos - EPOCH_NS) / SECOND
     while to_nanos(seconds) < nanos:
         seconds = math.nextafter(seconds, math.inf)
@@ -71,7 +74,9 @@ def earlier(one: int | None, other: int | None) -> int | None:
 
 
 def rfc3339(nanos: int) -> str:
-    """UTC with 0 to 9 fraction digits, trailing zeros cut, as Go's RFC3339Nano does; 0 is Go's zero time."""
+    """UTC with 0 to 9 fraction digits, trailing zeros cut, as Go's RFC3339Nano does; 0 is Go's zero
+    time.
+    """
     if nanos == 0:
         return ZERO_TIME
     seconds, fraction = divmod(nanos, SECOND)
@@ -92,9 +97,13 @@ def parse_rfc3339(text: str) -> int | None:
         return None
     if moment.year == 1:
         return 0
-    offset = 0 if sign is None else (int(hours) * 3600 + int(minutes) * 60) * (1 if sign == "+" else -1)
+    offset = (
+        0 if sign is None else (int(hours) * 3600 + int(minutes) * 60) * (1 if sign == "+" else -1)
+    )
     since = moment - _UNIX
-    return (since.days * 86_400 + since.seconds - offset) * SECOND + int((fraction or "").ljust(9, "0"))
+    return (since.days * 86_400 + since.seconds - offset) * SECOND + int(
+        (fraction or "").ljust(9, "0")
+    )
 
 
 def time_error(text: str) -> str:
@@ -110,7 +119,11 @@ def time_error(text: str) -> str:
             return f"parsing time {_in_quotes(text)}: {span[0]} out of range"
     if rest:
         return f"parsing time {_in_quotes(text)}: extra text: {_in_quotes(rest)}"
-    return "" if parse_rfc3339(text) is not None else f"parsing time {_in_quotes(text)}: day out of range"
+    return (
+        ""
+        if parse_rfc3339(text) is not None
+        else f"parsing time {_in_quotes(text)}: day out of range"
+    )
 
 
 def _in_quotes(text: str) -> str:
@@ -124,7 +137,9 @@ def go_duration(nanos: int) -> str:
     if nanos == 0:
         return "0s"
     if nanos < SECOND:
-        unit, size = next((name, _UNITS[name]) for name in ("ms", "µs", "ns") if nanos >= _UNITS[name])
+        unit, size = next(
+            (name, _UNITS[name]) for name in ("ms", "µs", "ns") if nanos >= _UNITS[name]
+        )
         return _decimal(nanos, size) + unit
     minutes, rest = divmod(nanos, 60 * SECOND)
     hours, minutes = divmod(minutes, 60)

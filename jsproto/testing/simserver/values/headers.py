@@ -1,4 +1,6 @@
-"""Header blocks as the server reads and writes them: bytes that it looks into and never parses as a whole."""
+"""Header blocks as the server reads and writes them: bytes that it looks into and never parses as a
+whole.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from collections.abc import Mapping
 def header(block: bytes, name: bytes) -> bytes | None:
     """A header as the server looks it up, byte for byte.
 
-    The name stands right behind CRLF and right before the colon; leading blanks of the value are skipped, trailing ones
-    kept; an empty value is no value.
+    The name stands right behind CRLF and right before the colon; leading blanks of the value are
+    skipped, trailing ones kept; an empty value is no value.
     """
     at = block.find(b"\r\n" + name + b":")
     if at < 0:

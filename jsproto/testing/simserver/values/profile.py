@@ -1,7 +1,8 @@
 """What differs between server versions, as one frozen row per version.
 
-A row holds facts that were seen on the wire of that very server, never a version comparison spread over the code: code
-asks ``profile.reason_after_term`` and not ``version >= (2, 10)``. A new server version is a new row.
+A row holds facts that were seen on the wire of that very server, never a version comparison spread
+over the code: code asks ``profile.reason_after_term`` and not ``version >= (2, 10)``. A new server
+version is a new row.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class Profile:
     go: str
     #: Absent from INFO when empty.
     git_commit: str
-    #: ``api_lvl`` of INFO, ``level`` of the account and ``_nats.level`` of assets; 0: the server has no such thing.
+    #: ``api_lvl`` of INFO, ``level`` of the account and ``_nats.level`` of assets; 0: the server
+    #: has no such thing.
     api_level: int
     #: The level stands in INFO too (2.11 has one and does not tell).
     level_in_info: bool
@@ -36,7 +38,8 @@ class Profile:
     subject_in_503: bool
     #: A pull on an unknown consumer, or a direct get nobody serves, meets silence instead of 503.
     silent_unknown_pull: bool
-    #: A no_wait pull that got some but not all of its messages ends with 404 and without headers (else 408 with them).
+    #: A no_wait pull that got some but not all of its messages ends with 404 and without headers
+    #: (else 408 with them).
     partial_no_wait_404: bool
     #: 409 Batch Completed when a batch is filled while bytes are left.
     batch_completed: bool
@@ -48,7 +51,8 @@ class Profile:
     strips_status_line: bool
     #: ``+TERM <reason>`` terminates; else only the exact word does.
     term_reason: bool
-    #: An acknowledgement to a consumer without acknowledgements is answered; else nobody listens there.
+    #: An acknowledgement to a consumer without acknowledgements is answered; else nobody listens
+    #: there.
     answers_ack_none: bool
     #: An acknowledgement of a sequence that was never delivered is answered.
     answers_undelivered: bool
@@ -62,14 +66,18 @@ class Profile:
     json_v2: bool
     #: A stream that says which template it belongs to is refused; else the member is not known.
     template_owner: bool
-    #: A pull whose time is up when a message comes to it is told so; else it is gone without a word.
+    #: A pull whose time is up when a message comes to it is told so; else it is gone without a
+    #: word.
     tells_expired: bool
-    #: A store in memory that begins later forgets what its subjects had before; else it counts it for ever.
+    #: A store in memory that begins later forgets what its subjects had before; else it counts it
+    #: for ever.
     forgets_subjects: bool
-    #: A stream that listens to everything, or to what the server itself listens to, must be one without acknowledgements; else it may
-    #: be any, and acknowledges requests of the API as it does whatever else it stores.
+    #: A stream that listens to everything, or to what the server itself listens to, must be one
+    #: without acknowledgements; else it may be any, and acknowledges requests of the API as it does
+    #: whatever else it stores.
     refuses_everything: bool
-    #: ... which a subject with a wildcard in front does too; else only one that lies within those of the server.
+    #: ... which a subject with a wildcard in front does too; else only one that lies within those
+    #: of the server.
     judges_wildcards: bool
     #: ``action`` of CONSUMER.CREATE is honoured.
     consumer_action: bool
@@ -77,7 +85,8 @@ class Profile:
     multiple_filters: bool
     #: ``max_deliver`` must be above the number of steps of ``backoff``, and so has to be set.
     strict_backoff: bool
-    #: That ``max_waiting`` cannot be updated comes before that a pull consumer cannot push, nor a push consumer be pulled from.
+    #: That ``max_waiting`` cannot be updated comes before that a pull consumer cannot push, nor a
+    #: push consumer be pulled from.
     waiting_first: bool
     #: A filter subject must lie within one of the subjects of the stream, or one of them within it.
     filter_within_stream: bool
@@ -91,7 +100,8 @@ class Profile:
     pause: bool
     #: The priority policy prioritized exists.
     prioritized: bool
-    #: A pull of the overflow policy is served when either of its bounds is reached; else when both are.
+    #: A pull of the overflow policy is served when either of its bounds is reached; else when both
+    #: are.
     overflow_either: bool
     #: A pull that does not fit the policy ends; else it is told so and waits all the same.
     bad_priority_ends: bool
@@ -117,16 +127,20 @@ class Profile:
     floor_at_start: bool
     #: A start beyond the end of the stream is waited for; else the consumer begins behind the end.
     waits_for_start: bool
-    #: More than lies between a consumer and the end of the stream is never told as pending; else only more than there is at all is
-    #: counted anew.
+    #: More than lies between a consumer and the end of the stream is never told as pending; else
+    #: only more than there is at all is counted anew.
     bounds_pending: bool
-    #: A consumer tells of itself what it has written down, which are its deliveries; else where it is in the stream.
+    #: A consumer tells of itself what it has written down, which are its deliveries; else where it
+    #: is in the stream.
     tells_record: bool
-    #: A store in files does not say of which subject a deleted message was: a consumer with a filter does not hear of it.
+    #: A store in files does not say of which subject a deleted message was: a consumer with a
+    #: filter does not hear of it.
     deletes_blindly: bool
-    #: A redelivery whose message has left the stream meanwhile counts as terminated; else nothing comes of it.
+    #: A redelivery whose message has left the stream meanwhile counts as terminated; else nothing
+    #: comes of it.
     terminates_missing: bool
-    #: A message whose time to live is refused counts as the last one where a publisher says what he expects to be that.
+    #: A message whose time to live is refused counts as the last one where a publisher says what he
+    #: expects to be that.
     counts_refused_ttl: bool
     #: The storages where a message that nobody is interested in says when an empty stream begins.
     dates_skipped: frozenset[str]
@@ -136,15 +150,16 @@ class Profile:
     size_first: bool
     #: A pull that has expired does not get to know that a message is too large for it.
     expiry_first: bool
-    #: A purge of a store in memory tells at once what is gone, it counts as acknowledging, and moves a consumer along only
-    #: if it covers all of its filters.
+    #: A purge of a store in memory tells at once what is gone, it counts as acknowledging, and
+    #: moves a consumer along only if it covers all of its filters.
     careful_purge: bool
-    #: A purge of some subjects moves a consumer that wants these, and others too, to the first of them that is left, over all others;
-    #: one that wants fewer stays where it is.
+    #: A purge of some subjects moves a consumer that wants these, and others too, to the first of
+    #: them that is left, over all others; one that wants fewer stays where it is.
     blunt_purge: bool
     #: With discard new, ``max_bytes`` may be reached exactly.
     fills_max_bytes: bool
-    #: A redelivery that nobody could take after all leaves no trace; else the message counts as delivered again.
+    #: A redelivery that nobody could take after all leaves no trace; else the message counts as
+    #: delivered again.
     forgets_undelivered: bool
     #: A roll-up in a batch is stored though its subject is full.
     rollup_fits: bool
@@ -158,9 +173,11 @@ class Profile:
     batch_end_counts: bool
     #: A direct get can ask for a batch, for the last messages of many subjects, and from a time on.
     direct_batches: bool
-    #: A message of a batch counts itself among what is pending, and the end of many last messages one too few.
+    #: A message of a batch counts itself among what is pending, and the end of many last messages
+    #: one too few.
     direct_counts_itself: bool
-    #: A direct get can ask for the payload alone, and a get of the API for a message without its headers.
+    #: A direct get can ask for the payload alone, and a get of the API for a message without its
+    #: headers.
     direct_no_headers: bool
     #: Where a consumer is stored cannot be changed, else the change is without effect.
     fixed_storage: bool
@@ -401,5 +418,7 @@ def profile_of(version: str) -> Profile:
     """
     found = PROFILES.get(".".join(version.split(".")[:2]))
     if found is None:
-        raise InvalidConfig(f"expected a server version among {', '.join(PROFILES)}, seen {shorten(version)}")
+        raise InvalidConfig(
+            f"expected a server version among {', '.join(PROFILES)}, seen {shorten(version)}"
+        )
     return found if version.count(".") < 2 else evolve(found, version=version)

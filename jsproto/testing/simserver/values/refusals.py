@@ -1,4 +1,6 @@
-"""Errors of the JetStream API, as values: the server's code, number and text (nats-server ``errors.json``)."""
+"""Errors of the JetStream API, as values: the server's code, number and text (nats-server
+``errors.json``).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from jsproto.jetstream.api.error_codes import BY_ERR_CODE
 
 
 class ApiRefusal(NamedTuple):
-    """One error: ``code`` is HTTP-like, ``err_code`` the server's own number; ``{}`` in the text is filled in."""
+    """One error: ``code`` is HTTP-like, ``err_code`` the server's own number; ``{}`` in the text is
+    filled in.
+    """
 
     code: int
     err_code: int
@@ -63,13 +67,17 @@ INVALID_CONFIG: Final = ApiRefusal(500, 10052, "{}")
 MESSAGE_TOO_BIG: Final = ApiRefusal(400, 10054, "message size exceeds maximum allowed")
 NAME_MISMATCH: Final = ApiRefusal(400, 10056, "stream name in subject does not match request")
 MSG_DELETE_FAILED: Final = ApiRefusal(500, 10057, "{}")
-STREAM_EXISTS: Final = ApiRefusal(400, 10058, "stream name already in use with a different configuration")
+STREAM_EXISTS: Final = ApiRefusal(
+    400, 10058, "stream name already in use with a different configuration"
+)
 STREAM_NOT_FOUND: Final = ApiRefusal(404, 10059, "stream not found")
 STREAM_MISMATCH: Final = ApiRefusal(400, 10060, "expected stream does not match")
 SUBJECT_OVERLAP: Final = ApiRefusal(400, 10065, "subjects overlap with an existing stream")
 WRONG_LAST_MSG_ID: Final = ApiRefusal(400, 10070, "wrong last msg ID: {}")
 WRONG_LAST_SEQUENCE: Final = ApiRefusal(400, 10071, "wrong last sequence: {}")
-REPLICAS_NOT_SUPPORTED: Final = ApiRefusal(500, 10074, "replicas > 1 not supported in non-clustered mode")
+REPLICAS_NOT_SUPPORTED: Final = ApiRefusal(
+    500, 10074, "replicas > 1 not supported in non-clustered mode"
+)
 STORE_FAILED: Final = ApiRefusal(503, 10077, "{}")
 WORKQUEUE_ACK: Final = ApiRefusal(400, 10084, "{}")
 FILTER_NOT_SUBSET: Final = ApiRefusal(
@@ -79,12 +87,18 @@ HEADER_TOO_BIG: Final = ApiRefusal(400, 10097, "header size exceeds maximum allo
 WORKQUEUE_UNFILTERED: Final = ApiRefusal(
     400, 10099, "multiple non-filtered consumers not allowed on workqueue stream"
 )
-WORKQUEUE_NOT_UNIQUE: Final = ApiRefusal(400, 10100, "filtered consumer not unique on workqueue stream")
-WORKQUEUE_DELIVER_ALL: Final = ApiRefusal(400, 10101, "consumer must be deliver all on workqueue stream")
+WORKQUEUE_NOT_UNIQUE: Final = ApiRefusal(
+    400, 10100, "filtered consumer not unique on workqueue stream"
+)
+WORKQUEUE_DELIVER_ALL: Final = ApiRefusal(
+    400, 10101, "consumer must be deliver all on workqueue stream"
+)
 SEALED: Final = ApiRefusal(400, 10109, "invalid operation on sealed stream")
 PURGE_FAILED: Final = ApiRefusal(500, 10110, "{}")
 ROLLUP_FAILED: Final = ApiRefusal(500, 10111, "{}")
-BACKOFF_TOO_LONG: Final = ApiRefusal(400, 10116, "max deliver is required to be > length of backoff values")
+BACKOFF_TOO_LONG: Final = ApiRefusal(
+    400, 10116, "max deliver is required to be > length of backoff values"
+)
 FILTER_MISMATCH: Final = ApiRefusal(
     400, 10131, "Consumer create request did not match filtered subject from create subject"
 )
@@ -99,7 +113,9 @@ FILTER_EMPTY: Final = ApiRefusal(400, 10139, "consumer filter in FilterSubjects 
 CONSUMER_EXISTS: Final = ApiRefusal(400, 10148, "consumer already exists")
 CONSUMER_DOES_NOT_EXIST: Final = ApiRefusal(400, 10149, "consumer does not exist")
 PEDANTIC: Final = ApiRefusal(400, 10157, "pedantic mode: {}")
-NO_SUCH_GROUP: Final = ApiRefusal(400, 10160, "Provided priority group does not exist for this consumer")
+NO_SUCH_GROUP: Final = ApiRefusal(
+    400, 10160, "Provided priority group does not exist for this consumer"
+)
 REQUIRED_API_LEVEL: Final = ApiRefusal(412, 10185, "JetStream minimum api level required")
 INVALID_RESET: Final = ApiRefusal(400, 10204, "invalid reset: {}")
 EXPECTED_SUBJECT_ALONE: Final = ApiRefusal(

@@ -1,8 +1,9 @@
 """Who wants what: which pattern a subject falls under, mappings, and the table of interest.
 
-What can be asked of patterns alone is asked of `jsproto.jetstream.api.patterns`. :class:`InterestTable`
-keeps literal subscriptions in a table and wildcard ones in a list, and remembers its answers until a subscription comes
-or goes: the same few subjects are asked for again and again, and inboxes of which only the last token is new.
+What can be asked of patterns alone is asked of `jsproto.jetstream.api.patterns`.
+:class:`InterestTable` keeps literal subscriptions in a table and wildcard ones in a list, and
+remembers its answers until a subscription comes or goes: the same few subjects are asked for again
+and again, and inboxes of which only the last token is new.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ def matches_tokens(pattern: list[str], subject: list[str]) -> bool:
 
 
 class SubjectMapping:
-    """A mapping of subjects: what the wildcards of ``source`` stand for goes where ``dest`` says (ADR-30, the plain part).
+    """A mapping of subjects: what the wildcards of ``source`` stand for goes where ``dest`` says
+    (ADR-30, the plain part).
 
-    ``dest`` takes them in their order with ``*``, or by number with ``$1`` or ``{{wildcard(1)}}``; ``>`` at the end is the rest.
+    ``dest`` takes them in their order with ``*``, or by number with ``$1`` or ``{{wildcard(1)}}``;
+    ``>`` at the end is the rest.
     """
 
     __slots__ = ("_dest", "_source")
@@ -98,7 +101,8 @@ class InterestTable(Generic[SubT]):
         self._wild: dict[str, list[tuple[list[str], SubT]]] = {}
         #: One of them begins with a wildcard.
         self._anywhere = False
-        #: One of them has a word as its last token; else all subjects that differ in it alone have the same answer.
+        #: One of them has a word as its last token; else all subjects that differ in it alone have
+        #: the same answer.
         self._particular = False
         #: By subject, and by all of it but its last token where that does not matter.
         self._memory: dict[str, tuple[tuple[SubT, ...], tuple[tuple[SubT, ...], ...]]] = {}
@@ -137,7 +141,9 @@ class InterestTable(Generic[SubT]):
         )
 
     def match(self, subject: str) -> tuple[tuple[SubT, ...], tuple[tuple[SubT, ...], ...]]:
-        """The plain subscriptions and the queue groups (each with all its members) that want ``subject``."""
+        """The plain subscriptions and the queue groups (each with all its members) that want
+        ``subject``.
+        """
         memory, wild = self._memory, self._wild
         known = memory.get(subject)
         if known is not None:

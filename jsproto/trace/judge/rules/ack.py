@@ -1,4 +1,6 @@
-"""Rules of acknowledgements: where they go, what they say, and when nothing may be said any more (ADR-15)."""
+"""Rules of acknowledgements: where they go, what they say, and when nothing may be said any more
+(ADR-15).
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from jsproto.trace.observe.ledger import SECOND
 
 #: Behind a new link, what a client does by itself it does within so much time.
 AT_ONCE: Final = SECOND
-#: Errors that say that the request contradicts itself or cannot be read, whatever there is on the server.
+#: Errors that say that the request contradicts itself or cannot be read, whatever there is on the
+#: server.
 _MALFORMED: Final = frozenset({
     10003, *range(10015, 10021), 10025, 10038, 10056, *range(10078, 10084), *range(10086, 10092), 10094, 10095, 10102, 10103, 10107,
     10108, 10112, 10114, 10115, 10116, 10127, 10128, *range(10131, 10134), *range(10135, 10140), 10159, 10161, 10162, 10178,
@@ -90,7 +91,9 @@ def _asks_first(fact: ApiRequestSeen) -> str | None:
     reading = any(each.loop for each in link.before.readers.get(key, {}).values())
     if not reading or key in link.asked or request.at - link.at > AT_ONCE:
         return None
-    return f"{request.names[1]} was read on the link before, and is asked about before it is read on"
+    return (
+        f"{request.names[1]} was read on the link before, and is asked about before it is read on"
+    )
 
 
 # fmt: off

@@ -50,7 +50,11 @@ def _broken(fact: MalformedSeen) -> str | None:
 
 
 def _blamed(fact: ServerErrorSeen) -> str | None:
-    return f"the server says {fact.text}, and hangs up" if fact.text.casefold().startswith(_FAULTS) else None
+    return (
+        f"the server says {fact.text}, and hangs up"
+        if fact.text.casefold().startswith(_FAULTS)
+        else None
+    )
 
 
 def _no_headers(fact: PubSeen) -> str | None:
@@ -70,7 +74,11 @@ def _too_large(fact: PubSeen) -> str | None:
     if info is None:
         return None
     size = len(command.payload) + len(command.block or b"")
-    return f"{size} bytes, and the server takes {info.max_payload}" if size > info.max_payload else None
+    return (
+        f"{size} bytes, and the server takes {info.max_payload}"
+        if size > info.max_payload
+        else None
+    )
 
 
 def _subject(fact: PubSeen | SubSeen) -> str | None:
@@ -130,7 +138,11 @@ def _ping(fact: PingUnanswered) -> str | None:
 
 def _unasked_pong(fact: VerbSeen) -> str | None:
     known = fact.link.pings or "pings" in fact.link.forgot
-    return "a PONG for which there was no PING" if fact.command is ClientVerb.PONG and not known else None
+    return (
+        "a PONG for which there was no PING"
+        if fact.command is ClientVerb.PONG and not known
+        else None
+    )
 
 
 # fmt: off

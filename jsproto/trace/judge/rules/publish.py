@@ -131,7 +131,9 @@ def _subject(fact: Published) -> str | None:
 
 
 def _reserved(fact: Published) -> str | None:
-    return "Nats-Stream-Source is the server's own" if "Nats-Stream-Source" in _headers(fact) else None
+    return (
+        "Nats-Stream-Source is the server's own" if "Nats-Stream-Source" in _headers(fact) else None
+    )
 
 
 # fmt: off

@@ -1,4 +1,6 @@
-"""Rules of pull consumers: what a request may say, how much may be asked for, and when to ask again (ADR-13, ADR-37)."""
+"""Rules of pull consumers: what a request may say, how much may be asked for, and when to ask again
+(ADR-13, ADR-37).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from jsproto.trace.observe.ledger import SECOND, seconds
 LONG: Final = 30 * SECOND
 #: Refusals within three seconds that make a storm (B005 allows five).
 STORM: Final = 10
-#: Pulls in a row that ask for less than they could: one may be the rest of a bounded number, several are a counter that has drifted.
+#: Pulls in a row that ask for less than they could: one may be the rest of a bounded number,
+#: several are a counter that has drifted.
 SHRUNK: Final = 3
 
 
@@ -223,9 +226,7 @@ def _stall(fact: NoPull) -> str | None:
 def _no_repull(fact: NoPull) -> str | None:
     if fact.because != "reconnect":
         return None
-    return (
-        f"the pull in line {fact.pull.line} was lost with its link, and nothing was asked for on the new one"
-    )
+    return f"the pull in line {fact.pull.line} was lost with its link, and nothing was asked for on the new one"
 
 
 # fmt: off

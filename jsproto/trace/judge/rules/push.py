@@ -1,4 +1,6 @@
-"""Rules of push and ordered consumers: flow control, the order of SUB and CREATE, and gaps (ADR-15, ADR-17)."""
+"""Rules of push and ordered consumers: flow control, the order of SUB and CREATE, and gaps (ADR-15,
+ADR-17).
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def _group(fact: SubscriptionStarted) -> str | None:
 def _unanswered(fact: FlowMissed) -> str | None:
     if fact.mark.missed != MISSED or fact.mark.answers:
         return None
-    return f"{MISSED} heartbeats say that delivery stands still until {fact.mark.subject} is answered"
+    return (
+        f"{MISSED} heartbeats say that delivery stands still until {fact.mark.subject} is answered"
+    )
 
 
 def _twice(fact: FlowAnswered) -> str | None:
@@ -62,7 +66,9 @@ def _twice(fact: FlowAnswered) -> str | None:
 def _early(fact: FlowAnswered) -> str | None:
     if not fact.untaken:
         return None
-    return f"{fact.untaken} messages that came before the question were not taken when it was answered"
+    return (
+        f"{fact.untaken} messages that came before the question were not taken when it was answered"
+    )
 
 
 def _left_behind(fact: OldConsumerKept) -> str | None:
@@ -95,9 +101,7 @@ def _pull_beats(fact: ConsumerRequested) -> str | None:
         config.get("flow_control") is True or number(config, "idle_heartbeat")
     ):
         return None
-    return (
-        "flow control and heartbeats in the configuration are for push consumers, and the server refuses them"
-    )
+    return "flow control and heartbeats in the configuration are for push consumers, and the server refuses them"
 
 
 def _queue(fact: ConsumerRequested) -> str | None:

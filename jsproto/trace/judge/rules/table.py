@@ -1,7 +1,9 @@
-"""What a rule of the lint is: a name, a clause, how bad it is, what fact it looks at, and one small function.
+"""What a rule of the lint is: a name, a clause, how bad it is, what fact it looks at, and one small
+function.
 
-Theory. A function gets one fact and answers in words what is wrong with it, or ``None``. It holds nothing: all that it may know is in the
-fact. A rule speaks only if nothing else can explain what was seen, so what is not known is never wrong.
+Theory. A function gets one fact and answers in words what is wrong with it, or ``None``. It holds
+nothing: all that it may know is in the fact. A rule speaks only if nothing else can explain what
+was seen, so what is not known is never wrong.
 """
 
 from __future__ import annotations
@@ -35,8 +37,10 @@ class Rule(Generic[F]):
         clause: where it is said: an ADR, or how the server was seen to behave.
         right: what a client does instead, in one sentence.
         judge: the words for a fact that breaks it.
-        cause: what findings of one fault have in common; of each cause on a link only the first is told. Without it each is told.
-        proof: the line of what the server refused: where something was found there already, the refusal is no finding of its own.
+        cause: what findings of one fault have in common; of each cause on a link only the first is
+            told. Without it each is told.
+        proof: the line of what the server refused: where something was found there already, the
+            refusal is no finding of its own.
     """
 
     name: str

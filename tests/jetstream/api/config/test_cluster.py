@@ -11,7 +11,10 @@ def test_a_group_without_a_leader_and_a_peer_that_nobody_has_heard_of_are_read()
     cluster = ClusterInfo.from_wire(
         {
             "name": "C",
-            "replicas": [{"name": "n1", "current": True, "active": 5_000, "peer": "p", "lag": 2}, {}],
+            "replicas": [
+                {"name": "n1", "current": True, "active": 5_000, "peer": "p", "lag": 2},
+                {},
+            ],
         }
     )
 
@@ -27,7 +30,9 @@ def test_where_a_group_is_going_is_read() -> None:
     desired = {
         "created": "2026-11-28T14:33:55.304828788Z",
         "name": "C1",
-        "replicas": [{"name": "n2", "current": False, "active": 0, "peer": "44jzkV9D", "pending": True}],
+        "replicas": [
+            {"name": "n2", "current": False, "active": 0, "peer": "44jzkV9D", "pending": True}
+        ],
         "origin": {"replicas": 1, "placement": {"cluster": "C1"}, "retention": "limits"},
         "status": {"description": "waiting for peers", "type": "catchup"},
     }

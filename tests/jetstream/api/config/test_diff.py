@@ -41,7 +41,9 @@ def test_no_limit_is_zero_or_minus_one_and_no_flag_is_false() -> None:
     ]
     assert settings(StreamConfig(name="S", no_ack=False), StreamConfig(name="S")) == []
     assert settings(ConsumerConfig(max_deliver=0), ConsumerConfig(max_deliver=-1)) == []
-    assert settings(ConsumerConfig(max_deliver=4), ConsumerConfig(max_deliver=-1)) == ["max_deliver"]
+    assert settings(ConsumerConfig(max_deliver=4), ConsumerConfig(max_deliver=-1)) == [
+        "max_deliver"
+    ]
 
 
 def test_documents_within_and_lists_of_them_are_compared_inside() -> None:
@@ -57,8 +59,14 @@ def test_documents_within_and_lists_of_them_are_compared_inside() -> None:
     )
 
     assert settings(wanted, there) == ["placement.cluster", "sources[0].opt_start_seq"]
-    assert settings(wanted, StreamConfig(name="S")) == ["placement.cluster", "placement.tags", "sources"]
-    assert settings(wanted.evolve(placement=None), there.evolve(sources=there.sources * 2)) == ["sources"]
+    assert settings(wanted, StreamConfig(name="S")) == [
+        "placement.cluster",
+        "placement.tags",
+        "sources",
+    ]
+    assert settings(wanted.evolve(placement=None), there.evolve(sources=there.sources * 2)) == [
+        "sources"
+    ]
 
 
 def test_settings_that_this_version_does_not_know_are_compared_too() -> None:
@@ -91,8 +99,12 @@ def test_what_has_changed_is_what_came_and_what_went_but_for_the_labels_of_the_s
 
 
 def test_labels_of_the_server_in_a_wish_are_no_settings() -> None:
-    """A configuration that was read from one server and is wished for on another holds the labels of the first."""
-    wish = StreamConfig(name="S", metadata={"_nats.ver": "2.14.0", "_nats.req.level": "0", "team": "a"})
+    """A configuration that was read from one server and is wished for on another holds the labels
+    of the first.
+    """
+    wish = StreamConfig(
+        name="S", metadata={"_nats.ver": "2.14.0", "_nats.req.level": "0", "team": "a"}
+    )
     there = StreamConfig(name="S", metadata={"_nats.ver": "2.15.1", "team": "a"})
 
     assert differences(wish, there) == ()

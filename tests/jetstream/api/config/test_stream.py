@@ -142,7 +142,9 @@ def test_a_word_that_a_newer_server_uses_is_kept_and_one_that_the_user_invents_i
     assert read.retention == UnknownWord("forever")
     assert read.storage is StorageType.FILE
     assert read.evolve(max_msgs=1).to_wire()["retention"] == "forever"
-    with pytest.raises(InvalidConfig, match=r"one of interest, limits, workqueue as StreamConfig\.retention"):
+    with pytest.raises(
+        InvalidConfig, match=r"one of interest, limits, workqueue as StreamConfig\.retention"
+    ):
         StreamConfig(name="S", retention="forever")
     assert StreamConfig(name="S", retention="workqueue").retention is RetentionPolicy.WORKQUEUE
 
@@ -165,7 +167,12 @@ def test_b197_b199_an_empty_stream_has_no_times_and_its_numbers_are_exact() -> N
 def test_b194_an_info_needs_a_configuration_with_a_name_and_nothing_else() -> None:
     info = StreamInfo.from_wire({"config": {"name": "S"}})
 
-    assert (info.config.name, info.state, info.did_create, info.cluster) == ("S", StreamState(), False, None)
+    assert (info.config.name, info.state, info.did_create, info.cluster) == (
+        "S",
+        StreamState(),
+        False,
+        None,
+    )
     for body in ({}, {"config": None}, {"config": {}}, {"config": {"name": ""}}):
         with pytest.raises(InvalidResponse, match=r"as StreamInfo\.config"):
             StreamInfo.from_wire(body)

@@ -1,4 +1,6 @@
-"""Every event that was recorded is typed and survives; unknown ones are kept; dead letters say where they came from."""
+"""Every event that was recorded is typed and survives; unknown ones are kept; dead letters say
+where they came from.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ import pytest
 from jsproto.errors import InvalidConfig, InvalidResponse
 from jsproto.jetstream.api.errors import MessageNotFound
 from jsproto.jetstream.api.events import advisories as told
-from jsproto.jetstream.api.events.advisories import EVENTS, Event, MessageFate, modern_subject, read_event
+from jsproto.jetstream.api.events.advisories import (
+    EVENTS,
+    Event,
+    MessageFate,
+    modern_subject,
+    read_event,
+)
 from jsproto.jetstream.api.requests.dead_letters import dead_letter
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.timestamps import Timestamp
@@ -27,7 +35,9 @@ def recorded(traces: Path) -> list[tuple[str, bytes]]:
     return recorded_events(traces)
 
 
-def test_every_recorded_event_is_typed_and_nothing_of_it_is_lost(recorded: list[tuple[str, bytes]]) -> None:
+def test_every_recorded_event_is_typed_and_nothing_of_it_is_lost(
+    recorded: list[tuple[str, bytes]],
+) -> None:
     kinds = set()
     for subject, body in recorded:
         event = read_event(body)
@@ -36,7 +46,9 @@ def test_every_recorded_event_is_typed_and_nothing_of_it_is_lost(recorded: list[
         assert type(event) is EVENTS[event.type]
         assert event.extra == {}
         said = json.loads(body)
-        assert {name: value for name, value in event.to_wire().items() if value or name in said} == said
+        assert {
+            name: value for name, value in event.to_wire().items() if value or name in said
+        } == said
         assert modern_subject(subject) == subject
     assert len(kinds) >= 8
 
@@ -85,13 +97,23 @@ def test_a_type_that_is_no_text_is_an_invalid_response() -> None:
 
 
 def test_old_subjects_are_known_by_their_new_names() -> None:
-    assert modern_subject("$JS.EVENT.METRIC.CONSUMER_ACK.S.C") == "$JS.EVENT.METRIC.CONSUMER.ACK.S.C"
-    assert modern_subject("$JS.EVENT.ADVISORY.MAX_DELIVERIES") == "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
+    assert (
+        modern_subject("$JS.EVENT.METRIC.CONSUMER_ACK.S.C") == "$JS.EVENT.METRIC.CONSUMER.ACK.S.C"
+    )
+    assert (
+        modern_subject("$JS.EVENT.ADVISORY.MAX_DELIVERIES")
+        == "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
+    )
     assert modern_subject("$JS.EVENT.METRIC.CONSUMER_ACKS") == "$JS.EVENT.METRIC.CONSUMER_ACKS"
 
 
 FATE = MessageFate(
-    type=f"{ADVISORY}terminated", stream="S", consumer="C", stream_seq=5, deliveries=3, reason="no\r\nuse"
+    type=f"{ADVISORY}terminated",
+    stream="S",
+    consumer="C",
+    stream_seq=5,
+    deliveries=3,
+    reason="no\r\nuse",
 )
 STORED = {
     "message": {

@@ -1,4 +1,6 @@
-"""Answers of servers, typed: what is known has its type, what is not is kept, and an error is no answer."""
+"""Answers of servers, typed: what is known has its type, what is not is kept, and an error is no
+answer.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ def test_what_is_known_has_its_type_at_every_depth():
             "cpu": 1.5,
             "auth_timeout": 2,
             "write_deadline": 10_000_000_000,
-            "jetstream": {"stats": {"api": {"total": 2, "later": 1}}, "config": {"sync_interval": 1000}},
+            "jetstream": {
+                "stats": {"api": {"total": 2, "later": 1}},
+                "config": {"sync_interval": 1000},
+            },
         },
     ).read()
 
@@ -90,12 +95,15 @@ def test_details_that_were_not_asked_for_are_not_an_empty_list_n112():
 
 
 def pages(total, limit, later=None):
-    """All connections of a server that is asked page after page; ``later`` is how many there are after the first page."""
+    """All connections of a server that is asked page after page; ``later`` is how many there are
+    after the first page.
+    """
     seen, offset = [], 0
     while offset is not None:
         there = range(total)[offset : offset + limit]
         page = answer(
-            Connz, {"total": total, "offset": offset, "connections": [{"cid": each} for each in there]}
+            Connz,
+            {"total": total, "offset": offset, "connections": [{"cid": each} for each in there]},
         )
         seen.append([each.cid for each in page.read().connections])
         offset = page.read().next_offset

@@ -57,4 +57,6 @@ def test_what_is_no_counter_is_an_invalid_response(payload: bytes, headers: dict
 @given(st.binary(max_size=30), st.text(max_size=30))
 def test_any_bytes_are_a_counter_or_an_invalid_response(payload: bytes, text: str) -> None:
     with contextlib.suppress(InvalidResponse):
-        Counter.read(payload, Headers.parse(f"NATS/1.0\r\nNats-Counter-Sources: {text}\r\n\r\n".encode()))
+        Counter.read(
+            payload, Headers.parse(f"NATS/1.0\r\nNats-Counter-Sources: {text}\r\n\r\n".encode())
+        )

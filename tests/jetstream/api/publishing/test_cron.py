@@ -1,4 +1,6 @@
-"""Cron patterns match what the server matches. The reference walks second by second and looks at the clock on the wall."""
+"""Cron patterns match what the server matches. The reference walks second by second and looks at
+the clock on the wall.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def test_a_word_is_its_pattern(word: str) -> None:
         ("0 0 0 1 * *", at(2026, 7, 1), "2026-08-01T00:00:00+02:00"),
     ],
 )
-def test_days_and_hours_are_those_of_the_clocks_of_the_zone(pattern: str, start: datetime, then: str) -> None:
+def test_days_and_hours_are_those_of_the_clocks_of_the_zone(
+    pattern: str, start: datetime, then: str
+) -> None:
     assert following(pattern, start, BERLIN) == then
 
 
@@ -136,7 +140,9 @@ def matching(values: str, value: int, most: int) -> bool:
 @settings(max_examples=40)
 @given(fields(0, 59), fields(0, 59), fields(0, 23), st.integers(0, 2**31))
 @example("*", "59", "2", 1793494800 - 60)
-def test_a_match_within_a_day_is_the_first_second_whose_fields_match(second, minute, hour, start) -> None:
+def test_a_match_within_a_day_is_the_first_second_whose_fields_match(
+    second, minute, hour, start
+) -> None:
     found = Cron.parse(f"{second} {minute} {hour} * * *").following(start, BERLIN)
 
     moment = start + 1
@@ -157,9 +163,9 @@ def test_a_match_within_a_day_is_the_first_second_whose_fields_match(second, min
 @given(
     st.text(max_size=30)
     | st.lists(st.text("*?/-,0123456789aejnsu+", max_size=6), min_size=6, max_size=6).map(" ".join)
-    | st.lists(st.sampled_from(["*", "?", "1", "2-5", "*/2", "1,6", "3/1"]), min_size=6, max_size=6).map(
-        " ".join
-    )
+    | st.lists(
+        st.sampled_from(["*", "?", "1", "2-5", "*/2", "1,6", "3/1"]), min_size=6, max_size=6
+    ).map(" ".join)
     | st.sampled_from(sorted(WORDS))
 )
 @example("0 0 0 30 2 *")

@@ -65,7 +65,8 @@ def test_a_refused_message_is_its_number_and_a_typed_error() -> None:
 def test_an_error_is_that_of_any_publish() -> None:
     with pytest.raises(InvalidBatch) as caught:
         ingest_answer(
-            b'{"error":{"code":400,"err_code":10208,"description":"unknown"},"stream":"S","seq":0}', ABOUT
+            b'{"error":{"code":400,"err_code":10208,"description":"unknown"},"stream":"S","seq":0}',
+            ABOUT,
         )
     assert caught.value.err_code == 10208
 

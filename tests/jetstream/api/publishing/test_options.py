@@ -60,7 +60,9 @@ def test_everything_that_can_be_asked_for_together_travels_in_this_order() -> No
     ]
 
 
-@pytest.mark.parametrize(("incr", "text"), [(1, "+1"), (-2, "-2"), (0, "+0"), (10**30, "+1" + "0" * 30)])
+@pytest.mark.parametrize(
+    ("incr", "text"), [(1, "+1"), (-2, "-2"), (0, "+0"), (10**30, "+1" + "0" * 30)]
+)
 def test_b203_an_increment_has_a_sign_and_may_be_0_or_large(incr: int, text: str) -> None:
     assert PublishOptions(incr=incr).items() == [("Nats-Incr", text)]
 
@@ -122,7 +124,9 @@ def test_names_are_names(settings: dict[str, object]) -> None:
         (PublishOptions(schedule=LATER), "s.src", b"", "10203"),
     ],
 )
-def test_subject_and_payload_are_looked_at_too(options, subject: str, payload: bytes, number: str) -> None:
+def test_subject_and_payload_are_looked_at_too(
+    options, subject: str, payload: bytes, number: str
+) -> None:
     with pytest.raises(InvalidConfig, match=number):
         options.check(subject, payload)
 
@@ -140,7 +144,9 @@ def test_no_options_and_no_headers_are_no_block_and_own_headers_stay_as_they_are
     assert NOTHING_ASKED.headers({}) is None
     assert NOTHING_ASKED.headers(own) is own
     assert NOTHING_ASKED.headers({"A": ["1", "2"]}) == Headers({"A": ["1", "2"]})
-    assert PublishOptions(msg_id="7").headers(own) == Headers([("Trace", "1"), ("Nats-Msg-Id", "7")])
+    assert PublishOptions(msg_id="7").headers(own) == Headers(
+        [("Trace", "1"), ("Nats-Msg-Id", "7")]
+    )
     assert own == Headers({"Trace": "1"})
 
 

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.envelope import members_or_error
-from jsproto.jetstream.api.errors import InvalidPubAck, JetStreamError, RequestContext, WrongLastSequence
+from jsproto.jetstream.api.errors import (
+    InvalidPubAck,
+    JetStreamError,
+    RequestContext,
+    WrongLastSequence,
+)
 from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack, usual_ack
 
 ABOUT = RequestContext(what="publish", subject="orders.new")
@@ -46,7 +51,14 @@ def test_b175_a_refusal_beside_stream_and_sequence_is_a_refusal() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"pong", b"", b'{"stream":""}', b'{"seq":1}', b'{"stream":1,"seq":1}', b'{"stream":"S","seq":-1.5}'],
+    [
+        b"pong",
+        b"",
+        b'{"stream":""}',
+        b'{"seq":1}',
+        b'{"stream":1,"seq":1}',
+        b'{"stream":"S","seq":-1.5}',
+    ],
 )
 def test_b187_what_is_no_acknowledgement_is_refused_with_its_bytes(body: bytes) -> None:
     with pytest.raises(InvalidPubAck, match=r"expected an acknowledgement of a stream") as caught:
@@ -56,7 +68,9 @@ def test_b187_what_is_no_acknowledgement_is_refused_with_its_bytes(body: bytes) 
 
 @given(
     st.binary(max_size=40)
-    | st.from_regex(rb'\{"stream":"[ab]?","seq":[0-9]{1,22},?("error":(null|\{\}))?\}', fullmatch=True)
+    | st.from_regex(
+        rb'\{"stream":"[ab]?","seq":[0-9]{1,22},?("error":(null|\{\}))?\}', fullmatch=True
+    )
 )
 def test_any_bytes_are_an_acknowledgement_or_one_of_two_errors(body: bytes) -> None:
     try:
@@ -104,7 +118,9 @@ def test_the_value_of_a_counter_is_a_number_here_and_text_on_the_wire() -> None:
         PubAck(stream="S", seq=1, val="5")
 
 
-@pytest.mark.parametrize("val", [b"5", b'"five"', b'"+5"', b'""', b'"1.5"', b'"' + b"9" * 5000 + b'"'])
+@pytest.mark.parametrize(
+    "val", [b"5", b'"five"', b'"+5"', b'""', b'"1.5"', b'"' + b"9" * 5000 + b'"']
+)
 def test_a_value_that_is_no_whole_number_as_text_is_no_acknowledgement(val: bytes) -> None:
     with pytest.raises(InvalidPubAck, match="a whole number as text"):
         pub_ack(b'{"stream":"S","seq":1,"val":' + val + b"}", ABOUT)

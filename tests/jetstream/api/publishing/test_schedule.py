@@ -77,7 +77,13 @@ def test_headers_that_no_server_stores_are_an_invalid_response(headers: dict[str
 def test_a_time_to_live_that_somebody_else_wrote_is_read_in_all_of_its_forms() -> None:
     def ttl(text: str):
         schedule = Schedule.read(
-            Headers({"Nats-Schedule": "@daily", "Nats-Schedule-Target": "s.b", "Nats-Schedule-TTL": text})
+            Headers(
+                {
+                    "Nats-Schedule": "@daily",
+                    "Nats-Schedule-Target": "s.b",
+                    "Nats-Schedule-TTL": text,
+                }
+            )
         )
         assert schedule is not None
         return schedule.ttl
@@ -120,7 +126,9 @@ def test_what_the_server_would_refuse_is_refused_here(make, number: str) -> None
         make()
 
 
-@pytest.mark.parametrize("names", [{"target": "s.*"}, {"target": "s.b", "source": "s b"}, {"target": ""}])
+@pytest.mark.parametrize(
+    "names", [{"target": "s.*"}, {"target": "s.b", "source": "s b"}, {"target": ""}]
+)
 def test_target_and_source_are_literal_subjects(names: dict[str, str]) -> None:
     with pytest.raises(InvalidSubject):
         Schedule(pattern="@daily", **names)
@@ -156,7 +164,10 @@ def test_a_cron_pattern_means_utc_unless_it_has_a_zone_whose_rules_are_given() -
 
     assert first(plain, 2) == ["2026-06-02T08:00:00+00:00", "2026-06-03T08:00:00+00:00"]
     assert first(plain, 1, zone=berlin) == ["2026-06-02T10:00:00+02:00"]
-    assert first(zoned, 2, zone=berlin) == ["2026-06-02T08:00:00+02:00", "2026-06-03T08:00:00+02:00"]
+    assert first(zoned, 2, zone=berlin) == [
+        "2026-06-02T08:00:00+02:00",
+        "2026-06-03T08:00:00+02:00",
+    ]
     with pytest.raises(InvalidConfig, match="rules of time zone 'Europe/Berlin'"):
         zoned.runs(NOON)
     with pytest.raises(InvalidConfig, match="time zone"):
@@ -170,9 +181,9 @@ def test_a_schedule_that_fires_no_more_ends() -> None:
         "2092-02-29T00:00:00+00:00",
         "2096-02-29T00:00:00+00:00",
     ]
-    assert first(Schedule.every(timedelta(days=300), "s.b"), 5, datetime(9999, 1, 1, tzinfo=UTC)) == [
-        "9999-10-28T00:00:00+00:00"
-    ]
+    assert first(
+        Schedule.every(timedelta(days=300), "s.b"), 5, datetime(9999, 1, 1, tzinfo=UTC)
+    ) == ["9999-10-28T00:00:00+00:00"]
 
 
 @pytest.mark.parametrize(
@@ -189,10 +200,13 @@ def test_a_time_to_live_is_whole_seconds_or_never(ttl, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "ttl", [timedelta(seconds=2.9), timedelta(seconds=1, microseconds=1), Duration.from_ns(1_000_000_001)]
+    "ttl",
+    [timedelta(seconds=2.9), timedelta(seconds=1, microseconds=1), Duration.from_ns(1_000_000_001)],
 )
 def test_parts_of_a_second_are_refused_because_the_server_forgets_them(ttl) -> None:
-    with pytest.raises(InvalidConfig, match=r"expected whole seconds as ttl, .* would make it [12] s"):
+    with pytest.raises(
+        InvalidConfig, match=r"expected whole seconds as ttl, .* would make it [12] s"
+    ):
         PublishOptions(ttl=ttl)
     with pytest.raises(InvalidConfig, match="expected whole seconds as ttl of a schedule"):
         Schedule.cron("@daily", "s.b", ttl=ttl)

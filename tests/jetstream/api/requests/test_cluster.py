@@ -81,8 +81,12 @@ def test_the_leader_of_all_is_asked_of_the_servers_until_there_is_another() -> N
     ] * 4
 
 
-@pytest.mark.parametrize("ask", [ops.evacuate_peer, lambda api, name, peer: ops.evacuate_server(api, peer)])
-def test_a_server_that_does_not_know_to_evacuate_is_silent_and_the_error_says_since_when(ask) -> None:
+@pytest.mark.parametrize(
+    "ask", [ops.evacuate_peer, lambda api, name, peer: ops.evacuate_server(api, peer)]
+)
+def test_a_server_that_does_not_know_to_evacuate_is_silent_and_the_error_says_since_when(
+    ask,
+) -> None:
     with pytest.raises(RequestTimeout, match=r"evacuate .* n1.*servers before 2\.15"):
         run(ask(API, "S", "n1"), RequestTimeout("silence"))
 
@@ -99,7 +103,9 @@ def test_somebody_must_lead_before_he_can_step_down() -> None:
     leader, asked = run(
         ops.step_down_meta(API), RequestTimeout("nobody leads"), all_led("n1"), DONE, all_led("n2")
     )
-    with pytest.raises(RequestTimeout, match="meta leader step-down: expected a new leader in time"):
+    with pytest.raises(
+        RequestTimeout, match="meta leader step-down: expected a new leader in time"
+    ):
         run(ops.step_down_meta(API, timeout=0.2), RequestTimeout("nobody leads"))
 
     assert leader == "n2"
@@ -108,7 +114,10 @@ def test_somebody_must_lead_before_he_can_step_down() -> None:
 
 def test_who_is_alone_leads_again() -> None:
     leader, _ = run(
-        ops.step_down_stream(API, "S"), stream_led("n1", alone=True), DONE, stream_led("n1", alone=True)
+        ops.step_down_stream(API, "S"),
+        stream_led("n1", alone=True),
+        DONE,
+        stream_led("n1", alone=True),
     )
 
     assert leader == "n1"
@@ -133,7 +142,10 @@ def test_an_election_without_an_end_is_an_error_in_time() -> None:
 
 def test_a_server_on_its_own_says_so() -> None:
     with pytest.raises(Unavailable, match="stream leader step-down, stream S"):
-        run(ops.step_down_stream(API, "S", wait=False), refusal(503, 10010, "clustering support required"))
+        run(
+            ops.step_down_stream(API, "S", wait=False),
+            refusal(503, 10010, "clustering support required"),
+        )
 
 
 @pytest.mark.parametrize(
@@ -190,7 +202,9 @@ def test_each_request_has_its_subject_and_body(steps, answer, subject: str, body
         (lambda: ops.purge_account(API, "a b"), InvalidSubject),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_sent(steps, error: type[Exception]) -> None:
+def test_what_cannot_be_meant_is_refused_before_anything_is_sent(
+    steps, error: type[Exception]
+) -> None:
     with pytest.raises(error):
         run(steps())
 

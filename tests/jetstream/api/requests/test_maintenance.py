@@ -1,4 +1,6 @@
-"""Care for what is there: what each request asks, what comes of it, and what is refused before anything is sent."""
+"""Care for what is there: what each request asks, what comes of it, and what is refused before
+anything is sent.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ CONSUMER = {"stream_name": "S", "name": "C", "config": {"durable_name": "C", "ma
         (Purge(filter_subject="s.a", keep=2), {"filter": "s.a", "keep": 2}),
     ],
 )
-def test_a_purge_says_what_it_deletes_and_answers_how_many(which: Purge | None, body: object) -> None:
+def test_a_purge_says_what_it_deletes_and_answers_how_many(
+    which: Purge | None, body: object
+) -> None:
     purged, asked = run(maintenance.purge_stream(API, "S", which), {"success": True, "purged": 7})
 
     assert purged == 7
@@ -47,14 +51,17 @@ def test_a_purge_says_what_it_deletes_and_answers_how_many(which: Purge | None, 
 
 
 def test_a_purge_before_sequence_one_deletes_nothing_since_old_servers_would_delete_all() -> None:
-    purged, asked = run(maintenance.purge_stream(API, "S", Purge(filter_subject="s.a", seq=1)), STREAM)
+    purged, asked = run(
+        maintenance.purge_stream(API, "S", Purge(filter_subject="s.a", seq=1)), STREAM
+    )
 
     assert purged == 0
     assert asked == [("$JS.API.STREAM.INFO.S", None)]
 
 
 @pytest.mark.parametrize(
-    "wishes", [{"seq": 3, "keep": 2}, {"seq": 0}, {"keep": 0}, {"seq": -1}, {"keep": 2**64}, {"seq": True}]
+    "wishes",
+    [{"seq": 3, "keep": 2}, {"seq": 0}, {"keep": 0}, {"seq": -1}, {"keep": 2**64}, {"seq": True}],
 )
 def test_a_purge_that_would_delete_something_else_is_refused_here(wishes: dict[str, int]) -> None:
     with pytest.raises(InvalidConfig, match=r"expected (seq|keep)"):
@@ -68,7 +75,10 @@ def test_a_purge_of_no_subject_is_refused_here() -> None:
 
 def test_a_stream_that_denies_purges_says_so() -> None:
     with pytest.raises(StreamSealed, match="purge stream, stream S") as caught:
-        run(maintenance.purge_stream(API, "S"), refusal(400, 10109, "invalid operation on sealed stream"))
+        run(
+            maintenance.purge_stream(API, "S"),
+            refusal(400, 10109, "invalid operation on sealed stream"),
+        )
 
     assert isinstance(caught.value, Refused)
 
@@ -117,7 +127,11 @@ def test_drift_is_what_is_not_as_wished() -> None:
 
 def test_a_consumer_rests_until_an_instant_and_is_woken_by_none() -> None:
     until = datetime(2030, 1, 1, tzinfo=UTC)
-    answer = {"paused": True, "pause_until": "2030-01-01T00:00:00Z", "pause_remaining": 1_500_000_000}
+    answer = {
+        "paused": True,
+        "pause_until": "2030-01-01T00:00:00Z",
+        "pause_remaining": 1_500_000_000,
+    }
     pause, asked = run(maintenance.pause_consumer(API, "S", "C", until), answer)
     resumed, woken = run(maintenance.pause_consumer(API, "S", "C", None), {"paused": False})
 
@@ -128,7 +142,9 @@ def test_a_consumer_rests_until_an_instant_and_is_woken_by_none() -> None:
 
 
 def test_a_verb_that_is_not_answered_says_since_when_it_is_known() -> None:
-    with pytest.raises(RequestTimeout, match=r"pause consumer, stream S, consumer C: .*servers before 2\.11"):
+    with pytest.raises(
+        RequestTimeout, match=r"pause consumer, stream S, consumer C: .*servers before 2\.11"
+    ):
         run(maintenance.pause_consumer(API, "S", "C", Timestamp(1)), RequestTimeout("none came"))
 
 
@@ -148,7 +164,11 @@ def test_a_consumer_begins_anew_at_its_ack_floor_or_a_sequence() -> None:
 def test_a_reset_that_is_not_answered_finds_out_whether_there_is_such_a_consumer() -> None:
     silence = RequestTimeout("none came")
     with pytest.raises(ConsumerNotFound, match="consumer C"):
-        run(maintenance.reset_consumer(API, "S", "C"), silence, refusal(404, 10014, "consumer not found"))
+        run(
+            maintenance.reset_consumer(API, "S", "C"),
+            silence,
+            refusal(404, 10014, "consumer not found"),
+        )
     with pytest.raises(RequestTimeout, match=r"servers before 2\.14"):
         run(maintenance.reset_consumer(API, "S", "C"), silence, CONSUMER)
 
@@ -175,20 +195,34 @@ def test_who_makes_or_deletes_a_stream_meanwhile_is_met_by_asking_anew() -> None
 
 
 def test_a_stream_that_is_compared_says_what_has_changed() -> None:
-    config, changed = StreamConfig(name="S", max_msgs=5), {**STREAM, "config": {"name": "S", "max_msgs": 5}}
+    config, changed = (
+        StreamConfig(name="S", max_msgs=5),
+        {**STREAM, "config": {"name": "S", "max_msgs": 5}},
+    )
     gone, taken = refusal(404, 10059), refusal(400, 10058)
     info, asked = run(manage.create_or_update_stream(API, config, compare=True), STREAM, changed)
     same, _ = run(manage.create_or_update_stream(API, config, compare=True), changed, changed)
     made, both = run(manage.create_or_update_stream(API, config, compare=True), gone, changed)
     raced, many = run(
-        manage.create_or_update_stream(API, config, compare=True), gone, taken, STREAM, gone, changed
+        manage.create_or_update_stream(API, config, compare=True),
+        gone,
+        taken,
+        STREAM,
+        gone,
+        changed,
     )
 
     assert [subject.split(".")[3] for subject, _ in asked] == ["INFO", "UPDATE"]
     assert "max_msgs: wanted 5, is -1" in [str(each) for each in info.changed]
     assert (same.changed, made.changed, raced.changed) == ((), (), ())
     assert [subject.split(".")[3] for subject, _ in both] == ["INFO", "CREATE"]
-    assert [subject.split(".")[3] for subject, _ in many] == ["INFO", "CREATE", "INFO", "UPDATE", "CREATE"]
+    assert [subject.split(".")[3] for subject, _ in many] == [
+        "INFO",
+        "CREATE",
+        "INFO",
+        "UPDATE",
+        "CREATE",
+    ]
     assert info == same
     assert "changed" not in info.to_wire()
 
@@ -201,7 +235,9 @@ def test_a_consumer_that_is_compared_says_what_has_changed() -> None:
     def put(*answers: object) -> tuple[list[str], list[object]]:
         steps = manage.create_or_update_consumer(API, "S", config, compare=True)
         info, asked = run(steps, *answers)
-        return [each.setting for each in info.changed], [(body or {}).get("action") for _, body in asked]
+        return [each.setting for each in info.changed], [
+            (body or {}).get("action") for _, body in asked
+        ]
 
     assert put(CONSUMER, changed) == (["max_deliver"], [None, "update"])
     assert put(changed, changed) == ([], [None, "update"])

@@ -1,4 +1,6 @@
-"""Requests of the API: what is asked on which subject, and the one value or the one error that comes of the answer."""
+"""Requests of the API: what is asked on which subject, and the one value or the one error that
+comes of the answer.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,11 @@ STREAM = {
     "created": "2024-01-01T00:00:00Z",
     "did_create": True,
 }
-CONSUMER = {"stream_name": "S", "name": "C", "config": {"durable_name": "C", "filter_subject": "s.a"}}
+CONSUMER = {
+    "stream_name": "S",
+    "name": "C",
+    "config": {"durable_name": "C", "filter_subject": "s.a"},
+}
 
 
 NO_STREAM = refusal(404, 10059, "stream not found")
@@ -56,7 +62,9 @@ def test_pedantry_is_sent_only_when_it_is_wished_for() -> None:
     _, asked = run(api.update_stream(API, S, pedantic=True), STREAM)
     _, consumer = run(api.create_consumer(API, "S", C, pedantic=True), CONSUMER)
 
-    assert asked == [("$JS.API.STREAM.UPDATE.S", {"name": "S", "subjects": ["s.>"], "pedantic": True})]
+    assert asked == [
+        ("$JS.API.STREAM.UPDATE.S", {"name": "S", "subjects": ["s.>"], "pedantic": True})
+    ]
     assert consumer[0][1]["pedantic"] is True
 
 
@@ -69,7 +77,12 @@ def test_pedantry_is_sent_only_when_it_is_wished_for() -> None:
             StreamNotFound,
             "stream not found .*10059.* \\(stream info, stream NOPE\\)",
         ),
-        (lambda: api.delete_stream(API, "NOPE"), NO_STREAM, StreamNotFound, "delete stream, stream NOPE"),
+        (
+            lambda: api.delete_stream(API, "NOPE"),
+            NO_STREAM,
+            StreamNotFound,
+            "delete stream, stream NOPE",
+        ),
         (
             lambda: api.create_stream(API, S),
             refusal(400, 10058, "stream name already in use with a different configuration"),
@@ -130,7 +143,8 @@ def test_the_timeout_is_that_of_the_caller() -> None:
 
 def test_a_status_instead_of_an_answer_is_a_status_error() -> None:
     with pytest.raises(
-        StatusError, match=r"stream info, stream S: expected an answer .* seen status 408 Bad Request"
+        StatusError,
+        match=r"stream info, stream S: expected an answer .* seen status 408 Bad Request",
     ):
         run(api.stream_info(API, "S"), message(b"", b"NATS/1.0 408 Bad Request\r\n\r\n"))
 
@@ -146,24 +160,37 @@ def test_details_are_asked_for_only_when_they_are_wished_for() -> None:
     _, detailed = run(api.stream_info(API, "S", subjects_filter=">", deleted_details=True), STREAM)
 
     assert plain == [("$JS.API.STREAM.INFO.S", None)]
-    assert detailed == [("$JS.API.STREAM.INFO.S", {"subjects_filter": ">", "deleted_details": True})]
+    assert detailed == [
+        ("$JS.API.STREAM.INFO.S", {"subjects_filter": ">", "deleted_details": True})
+    ]
 
 
 def test_a_stream_that_is_not_there_is_made_and_one_that_is_there_is_updated() -> None:
     _, made = run(api.create_or_update_stream(API, S), NO_STREAM, STREAM)
     _, updated = run(api.create_or_update_stream(API, S), STREAM)
 
-    assert [subject for subject, _ in made] == ["$JS.API.STREAM.UPDATE.S", "$JS.API.STREAM.CREATE.S"]
+    assert [subject for subject, _ in made] == [
+        "$JS.API.STREAM.UPDATE.S",
+        "$JS.API.STREAM.CREATE.S",
+    ]
     assert [subject for subject, _ in updated] == ["$JS.API.STREAM.UPDATE.S"]
 
 
 def test_b202_a_change_sends_all_that_was_read_and_what_is_new() -> None:
-    there = {"config": {"name": "S", "subjects": ["a"], "max_age": 1_000_000_001, "future_opt": {"x": 1}}}
+    there = {
+        "config": {"name": "S", "subjects": ["a"], "max_age": 1_000_000_001, "future_opt": {"x": 1}}
+    }
     _, asked = run(api.change_stream(API, "S", {"max_msgs": 10}), there, STREAM)
 
     assert asked[1] == (
         "$JS.API.STREAM.UPDATE.S",
-        {"name": "S", "subjects": ["a"], "max_age": 1_000_000_001, "future_opt": {"x": 1}, "max_msgs": 10},
+        {
+            "name": "S",
+            "subjects": ["a"],
+            "max_age": 1_000_000_001,
+            "future_opt": {"x": 1},
+            "max_msgs": 10,
+        },
     )
     with pytest.raises(InvalidConfig, match="max_messages"):
         run(api.change_stream(API, "S", {"max_messages": 10}), there)
@@ -172,13 +199,17 @@ def test_b202_a_change_sends_all_that_was_read_and_what_is_new() -> None:
 @pytest.mark.parametrize("subject", ["", "a b", "a\r\nb"])
 def test_a_configuration_that_no_stream_can_have_is_not_written_again(subject) -> None:
     there = {"config": {"name": "S", "subjects": [subject]}}
-    with pytest.raises(InvalidResponse, match="stream info, stream S: expected a subject of a stream"):
+    with pytest.raises(
+        InvalidResponse, match="stream info, stream S: expected a subject of a stream"
+    ):
         run(api.change_stream(API, "S", {"max_msgs": 10}), there)
 
 
 def test_b202_a_consumer_is_changed_under_the_name_it_has() -> None:
     nameless = {"stream_name": "S", "name": "C", "config": {"max_deliver": 3, "future_opt": 1}}
-    _, ephemeral = run(api.change_consumer(API, "S", "C", {"max_ack_pending": 5}), nameless, CONSUMER)
+    _, ephemeral = run(
+        api.change_consumer(API, "S", "C", {"max_ack_pending": 5}), nameless, CONSUMER
+    )
     _, durable = run(api.change_consumer(API, "S", "C", {"max_deliver": 2}), CONSUMER, CONSUMER)
 
     assert ephemeral[1] == (
@@ -189,7 +220,11 @@ def test_b202_a_consumer_is_changed_under_the_name_it_has() -> None:
             "action": "update",
         },
     )
-    assert durable[1][1]["config"] == {"durable_name": "C", "max_deliver": 2, "filter_subject": "s.a"}
+    assert durable[1][1]["config"] == {
+        "durable_name": "C",
+        "max_deliver": 2,
+        "filter_subject": "s.a",
+    }
 
 
 @pytest.mark.parametrize(
@@ -207,7 +242,11 @@ def test_the_action_is_said_where_there_is_one(procedure, action: dict[str, str]
     assert asked == [
         (
             "$JS.API.CONSUMER.CREATE.S.C.s.a",
-            {"stream_name": "S", "config": {"durable_name": "C", "filter_subject": "s.a"}, **action},
+            {
+                "stream_name": "S",
+                "config": {"durable_name": "C", "filter_subject": "s.a"},
+                **action,
+            },
         )
     ]
 
@@ -227,7 +266,11 @@ def test_b208_several_filters_are_sent_alone_and_both_kinds_never() -> None:
 
     assert asked[0] == (
         "$JS.API.CONSUMER.CREATE.S.C",
-        {"stream_name": "S", "config": {"name": "C", "filter_subjects": ["a.1", "a.2"]}, "action": "create"},
+        {
+            "stream_name": "S",
+            "config": {"name": "C", "filter_subjects": ["a.1", "a.2"]},
+            "action": "create",
+        },
     )
     with pytest.raises(InvalidConfig, match="seen both"):
         run(api.create_consumer(API, "S", several.evolve(filter_subject="a.>")))
@@ -298,7 +341,9 @@ def test_usage_and_limits_of_the_account_are_read() -> None:
 
 
 def test_b191_no_streams_is_an_empty_list_and_the_end() -> None:
-    names, asked = run(api.stream_names(API), {"total": 0, "offset": 0, "limit": 1024, "streams": None})
+    names, asked = run(
+        api.stream_names(API), {"total": 0, "offset": 0, "limit": 1024, "streams": None}
+    )
 
     assert names == ()
     assert asked == [("$JS.API.STREAM.NAMES", None)]
@@ -308,7 +353,9 @@ def test_b200_the_offset_grows_by_what_came_until_the_total_or_an_empty_page() -
     pages = ({"total": 3, "streams": ["a", "b"]}, {"total": 3, "streams": ["c"]})
     names, asked = run(api.stream_names(API, subject="s.>"), *pages)
     early, _ = run(
-        api.consumer_names(API, "S"), {"total": 10, "consumers": ["a"]}, {"total": 10, "consumers": []}
+        api.consumer_names(API, "S"),
+        {"total": 10, "consumers": ["a"]},
+        {"total": 10, "consumers": []},
     )
 
     assert names == ("a", "b", "c")
@@ -390,7 +437,9 @@ def test_a_part_of_a_configuration_without_content_costs_that_part(odd: dict[str
 
 @pytest.mark.parametrize("setting", ["durable_name", "name", "deliver_subject", "deliver_group"])
 def test_an_empty_name_is_refused_since_it_would_mean_none(setting: str) -> None:
-    with pytest.raises(InvalidConfig, match=rf"expected a name as ConsumerConfig\.{setting}, seen ''"):
+    with pytest.raises(
+        InvalidConfig, match=rf"expected a name as ConsumerConfig\.{setting}, seen ''"
+    ):
         ConsumerConfig(**{setting: ""})
 
 

@@ -74,7 +74,9 @@ class Client:
                         step = steps.send(None)
                     case Call():
                         one = self.ask(step)
-                        step = steps.throw(one) if isinstance(one, NoResponders) else steps.send(one)
+                        step = (
+                            steps.throw(one) if isinstance(one, NoResponders) else steps.send(one)
+                        )
         except StopIteration as stop:
             return stop.value
 
@@ -150,7 +152,10 @@ CONSUMERS = [
     *({name: value, "max_deliver": 3} for name, value in CONSUMER_SETTINGS.items()),
     {"deliver_policy": "last_per_subject", "filter_subject": "b203c.a"},
     {"deliver_policy": "by_start_sequence", "opt_start_seq": 5},
-    {"deliver_policy": "by_start_time", "opt_start_time": datetime(2024, 1, 1, 0, 0, 0, 1, tzinfo=UTC)},
+    {
+        "deliver_policy": "by_start_time",
+        "opt_start_time": datetime(2024, 1, 1, 0, 0, 0, 1, tzinfo=UTC),
+    },
     {"priority_groups": ["g"], "priority_policy": "pinned_client", "priority_timeout": HOUR},
     {
         "deliver_subject": "ds",
@@ -205,17 +210,26 @@ def test_b203_every_setting_of_a_consumer_comes_back_as_it_was_sent(
 
 
 def test_streams_and_consumers_live_through_create_info_change_and_delete(client: Client) -> None:
-    stream = StreamConfig(name="LIFE", subjects=["life.>"], max_age=timedelta(microseconds=123_456_789))
+    stream = StreamConfig(
+        name="LIFE", subjects=["life.>"], max_age=timedelta(microseconds=123_456_789)
+    )
     work = ConsumerConfig(durable_name="W", filter_subject="life.a", ack_policy="explicit")
     assert client.run(api.create_or_update_stream(API, stream)).did_create
     assert client.run(api.create_stream(API, stream)).config.max_age == stream.max_age
-    assert client.run(api.change_stream(API, "LIFE", {"max_msgs": 9})).config.max_age == stream.max_age
+    assert (
+        client.run(api.change_stream(API, "LIFE", {"max_msgs": 9})).config.max_age == stream.max_age
+    )
     assert client.run(publish("life.a", b"x", msg_id="1")).seq == 1
     assert client.run(publish("life.a", b"x", msg_id="1")).duplicate
     assert client.run(api.create_consumer(API, "LIFE", work)).num_pending == 1
     assert client.run(api.create_or_update_consumer(API, "LIFE", work)).name == "W"
-    assert client.run(api.change_consumer(API, "LIFE", "W", {"max_deliver": 4})).config.max_deliver == 4
-    assert client.run(api.stream_info(API, "LIFE", subjects_filter=">")).state.subjects == {"life.a": 1}
+    assert (
+        client.run(api.change_consumer(API, "LIFE", "W", {"max_deliver": 4})).config.max_deliver
+        == 4
+    )
+    assert client.run(api.stream_info(API, "LIFE", subjects_filter=">")).state.subjects == {
+        "life.a": 1
+    }
     assert "LIFE" in client.run(api.stream_names(API))
     assert client.run(api.stream_names(API, subject="life.a")) == ("LIFE",)
     assert client.run(api.consumer_names(API, "LIFE")) == ("W",)
@@ -233,7 +247,11 @@ def test_each_refusal_is_its_class_and_says_what_was_asked(client: Client) -> No
     cases = [
         (api.stream_info(API, "NOPE"), errors.StreamNotFound, "stream info, stream NOPE"),
         (api.consumer_info(API, "NO", "NOPE"), errors.ConsumerNotFound, "stream NO, consumer NOPE"),
-        (api.create_stream(API, StreamConfig(name="NO", subjects=["x.>"])), errors.StreamExists, "stream NO"),
+        (
+            api.create_stream(API, StreamConfig(name="NO", subjects=["x.>"])),
+            errors.StreamExists,
+            "stream NO",
+        ),
         (
             api.create_stream(API, StreamConfig(name="NO2", subjects=["no.>"])),
             errors.InvalidConfiguration,
@@ -259,9 +277,21 @@ def test_each_refusal_is_its_class_and_says_what_was_asked(client: Client) -> No
             errors.InvalidRequest,
             "invalid JSON",
         ),
-        (api.account_info(ApiSubjects.for_domain("nowhere")), errors.JetStreamNotEnabled, "nobody listens"),
-        (publish("no.a", expected_last_sequence=5), errors.WrongLastSequence, "wrong last sequence"),
-        (publish("no.a", expected_stream="OTHER"), errors.WrongStream, "expected stream does not match"),
+        (
+            api.account_info(ApiSubjects.for_domain("nowhere")),
+            errors.JetStreamNotEnabled,
+            "nobody listens",
+        ),
+        (
+            publish("no.a", expected_last_sequence=5),
+            errors.WrongLastSequence,
+            "wrong last sequence",
+        ),
+        (
+            publish("no.a", expected_stream="OTHER"),
+            errors.WrongStream,
+            "expected stream does not match",
+        ),
         (publish("nobody.listens", retries=1), NoResponders, "stores 'nobody.listens'"),
     ]
     for steps, kind, text in cases:
@@ -271,7 +301,9 @@ def test_each_refusal_is_its_class_and_says_what_was_asked(client: Client) -> No
 
 
 def test_a_server_without_jetstream_is_one_typed_error(start_server) -> None:
-    server = start_server(config="accounts { A { users: [{user: a, password: b}] } }\nno_auth_user: a\n")
+    server = start_server(
+        config="accounts { A { users: [{user: a, password: b}] } }\nno_auth_user: a\n"
+    )
     client = Client(server.port)
     try:
         with pytest.raises(errors.JetStreamNotEnabled, match="account info"):
@@ -280,7 +312,9 @@ def test_a_server_without_jetstream_is_one_typed_error(start_server) -> None:
         client.close()
 
 
-def test_b203_an_old_server_that_drops_a_setting_is_found_out_by_a_strict_request(start_server) -> None:
+def test_b203_an_old_server_that_drops_a_setting_is_found_out_by_a_strict_request(
+    start_server,
+) -> None:
     client = Client(start_server(version="2.10.26").port)
     try:
         future = StreamConfig(name="OLD", subjects=["old.>"], allow_msg_ttl=True)

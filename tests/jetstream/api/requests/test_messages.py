@@ -64,7 +64,9 @@ def status(line: str) -> object:
         ),
     ],
 )
-def test_both_ways_ask_the_same_and_answer_the_same_message(which: MessageSelector, body: object) -> None:
+def test_both_ways_ask_the_same_and_answer_the_same_message(
+    which: MessageSelector, body: object
+) -> None:
     by_api, asked = run(stored_message(API, "S", which), JSON)
     direct, asked_direct = run(stored_message(API, "S", which, direct=True), ANSWER)
 
@@ -88,7 +90,9 @@ def test_headers_are_left_out_by_the_server_or_here_and_a_direct_get_cannot() ->
 
 
 def test_the_last_message_of_one_subject_has_a_subject_of_its_own() -> None:
-    _, asked = run(stored_message(API, "S", MessageSelector(last_by_subj="s.a"), direct=True), ANSWER)
+    _, asked = run(
+        stored_message(API, "S", MessageSelector(last_by_subj="s.a"), direct=True), ANSWER
+    )
 
     assert asked == [(f"{DIRECT}.s.a", None)]
 
@@ -117,9 +121,15 @@ def test_a_subject_that_is_none_is_refused_here() -> None:
 
 def test_that_there_is_none_is_one_error_in_both_ways() -> None:
     with pytest.raises(MessageNotFound, match="message seq 9, stream S"):
-        run(stored_message(API, "S", MessageSelector(seq=9)), refusal(404, 10037, "no message found"))
+        run(
+            stored_message(API, "S", MessageSelector(seq=9)),
+            refusal(404, 10037, "no message found"),
+        )
     with pytest.raises(MessageNotFound, match="message seq 9, stream S") as caught:
-        run(stored_message(API, "S", MessageSelector(seq=9), direct=True), status("404 Message Not Found"))
+        run(
+            stored_message(API, "S", MessageSelector(seq=9), direct=True),
+            status("404 Message Not Found"),
+        )
     assert caught.value.err_code == 10037
 
 
@@ -132,7 +142,10 @@ def test_that_there_is_none_is_one_error_in_both_ways() -> None:
         (message(b"x"), InvalidResponse),
         (message(b"x", b"NATS/1.0\r\nK: v\r\n\r\n"), InvalidResponse),
         (message(b"x", b"NATS/1.0\r\nNats-Sequence: 3\r\n\r\n"), InvalidResponse),
-        (message(b"x", PLACE.replace(b" 3", b" x").join([b"NATS/1.0\r\n", b"\r\n"])), InvalidResponse),
+        (
+            message(b"x", PLACE.replace(b" 3", b" x").join([b"NATS/1.0\r\n", b"\r\n"])),
+            InvalidResponse,
+        ),
         (NoResponders("nobody"), NoResponders),
         (RequestTimeout("silence"), RequestTimeout),
     ],

@@ -40,7 +40,10 @@ def test_a_list_that_grows_between_pages_names_everybody_once() -> None:
 
 def test_a_list_that_shrinks_between_pages_is_read_anew() -> None:
     listed, asked = run(
-        api.stream_names(API), names("a", "b", total=4), names("d", total=3), names("b", "c", "d", total=3)
+        api.stream_names(API),
+        names("a", "b", total=4),
+        names("d", total=3),
+        names("b", "c", "d", total=3),
     )
 
     assert listed == ("b", "c", "d")
@@ -65,7 +68,12 @@ def test_what_a_cluster_cannot_say_is_named_and_stands_for_its_place_in_the_page
     offline = {"config": {"name": "C"}, "created": "2024-01-01T00:00:00Z"}
     listed, asked = run(
         api.streams(API),
-        {"total": 5, "streams": [config, offline], "missing": ["B", "C"], "offline": {"D": "unsupported"}},
+        {
+            "total": 5,
+            "streams": [config, offline],
+            "missing": ["B", "C"],
+            "offline": {"D": "unsupported"},
+        },
         {"total": 5, "streams": None, "missing": ["E"]},
     )
 
@@ -95,7 +103,9 @@ def test_a_page_without_a_number_as_total_is_no_page(total: object) -> None:
 
 
 def play_on(steps: Steps[object], page: Callable[[int], dict[str, object]], *, each: float) -> None:
-    """Answer every question with another page, ``each`` seconds later; no question waits beyond the end of the first."""
+    """Answer every question with another page, ``each`` seconds later; no question waits beyond the
+    end of the first.
+    """
     now, asked, end = 0.0, 0, None
     step = next(steps)
     while True:
@@ -113,8 +123,12 @@ def play_on(steps: Steps[object], page: Callable[[int], dict[str, object]], *, e
 
 def test_a_list_that_never_ends_ends_with_its_time() -> None:
     """A server that always has another page keeps the caller for the whole timeout and no longer."""
-    with pytest.raises(RequestTimeout, match=r"stream names: expected the whole list in time, seen 8 of 10 "):
-        play_on(api.stream_names(API, timeout=2.0), lambda n: names(f"S{n}", total=n + 2), each=0.25)
+    with pytest.raises(
+        RequestTimeout, match=r"stream names: expected the whole list in time, seen 8 of 10 "
+    ):
+        play_on(
+            api.stream_names(API, timeout=2.0), lambda n: names(f"S{n}", total=n + 2), each=0.25
+        )
 
 
 def test_pages_of_subjects_share_one_time_too() -> None:
@@ -122,7 +136,9 @@ def test_pages_of_subjects_share_one_time_too() -> None:
         state = {"subjects": {f"s.{number}": 1}}
         return {"config": {"name": "S"}, "total": 100, "offset": number - 1, "state": state}
 
-    with pytest.raises(RequestTimeout, match="stream info, stream S: expected the whole list in time"):
+    with pytest.raises(
+        RequestTimeout, match="stream info, stream S: expected the whole list in time"
+    ):
         play_on(api.stream_info(API, "S", subjects_filter=">", timeout=1.0), page, each=0.3)
 
 

@@ -1,4 +1,6 @@
-"""A publish ends once: acknowledged, refused, nobody there, or unknown. Only "nobody there" is sent again."""
+"""A publish ends once: acknowledged, refused, nobody there, or unknown. Only "nobody there" is sent
+again.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ NOBODY = NoResponders("nobody", "s.a")
 
 
 class World:
-    """Steps a publish: each answer comes after some seconds; time passes in answers and pauses only."""
+    """Steps a publish: each answer comes after some seconds; time passes in answers and pauses
+    only.
+    """
 
     def __init__(self, *answers: object, took: float = 0.0) -> None:
         self.answers = list(answers)
@@ -110,7 +114,9 @@ def test_options_may_be_one_value_and_settings_by_name_edit_it() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"msg_id": ""}, {"message_id": "1"}, {"incr": 1}])
-def test_what_no_server_takes_is_refused_before_anything_is_sent(settings: dict[str, object]) -> None:
+def test_what_no_server_takes_is_refused_before_anything_is_sent(
+    settings: dict[str, object],
+) -> None:
     with pytest.raises(InvalidConfig, match="expected"):
         publish("s.a", b"x", **settings)
 

@@ -57,7 +57,10 @@ def asked(gather) -> tuple[str, object]:
         ),
         (
             SYSTEM.connz(account="A", subscriptions=True, limit=5, offset=2),
-            ("$SYS.REQ.SERVER.PING.CONNZ", {"acc": "A", "subscriptions": True, "limit": 5, "offset": 2}),
+            (
+                "$SYS.REQ.SERVER.PING.CONNZ",
+                {"acc": "A", "subscriptions": True, "limit": 5, "offset": 2},
+            ),
         ),
         (
             SYSTEM.healthz(account="A", stream="S", consumer="C"),
@@ -75,7 +78,9 @@ def test_one_server_is_waited_for_no_longer_than_until_it_has_answered() -> None
     one, all_of_them = SYSTEM.varz(server="NX"), SYSTEM.varz()
     for gather in (one, all_of_them):
         asked(gather)
-        gather.delivered([(gather.port.sid, "r", "", None, b'{"server":{"name":"n1"},"data":{}}')], 1.0)
+        gather.delivered(
+            [(gather.port.sid, "r", "", None, b'{"server":{"name":"n1"},"data":{}}')], 1.0
+        )
 
     assert (one.ended, all_of_them.ended) == (True, False)
 
@@ -83,7 +88,9 @@ def test_one_server_is_waited_for_no_longer_than_until_it_has_answered() -> None
 def test_who_we_are_is_one_answer() -> None:
     gather = user_info()
     asked(gather)
-    gather.delivered([(gather.port.sid, "r", "", None, b'{"server":{"name":"n1"},"data":{"user":"u"}}')], 1.0)
+    gather.delivered(
+        [(gather.port.sid, "r", "", None, b'{"server":{"name":"n1"},"data":{"user":"u"}}')], 1.0
+    )
 
     assert gather.take(1.0).data == {"user": "u"}
 

@@ -34,7 +34,12 @@ CONFIGS = [
     (ConsumerConfig(priority_groups=["g"], priority_policy="overflow"), 1),
     (ConsumerConfig(ack_policy="flow_control"), 4),
     (PublishOptions(msg_id="1", expected_last_subject_sequence=0), 0),
-    (PublishOptions(expected_last_subject_sequence=0, expected_last_subject_sequence_subject="s.*"), 1),
+    (
+        PublishOptions(
+            expected_last_subject_sequence=0, expected_last_subject_sequence_subject="s.*"
+        ),
+        1,
+    ),
     (PublishOptions(ttl="never"), 1),
     (PublishOptions(incr=0), 2),
     (PublishOptions(cancel_schedule="s.a"), 2),
@@ -57,7 +62,8 @@ def test_a_configuration_needs_the_highest_level_of_its_features(config, level: 
 def test_what_is_lacking_is_named_with_the_server_that_has_it() -> None:
     config = StreamConfig(name="S", allow_batched=True, allow_msg_ttl=True)
     with pytest.raises(
-        InvalidConfig, match=r"knows allow_batched \(level 4, server 2\.14\), this one has API level 1"
+        InvalidConfig,
+        match=r"knows allow_batched \(level 4, server 2\.14\), this one has API level 1",
     ):
         check_level(config, 1)
 
@@ -65,4 +71,6 @@ def test_what_is_lacking_is_named_with_the_server_that_has_it() -> None:
 def test_features_are_settings_that_exist() -> None:
     assert {row.setting for row in STREAM_FEATURES} <= StreamSettings.__annotations__.keys()
     assert {row.setting for row in CONSUMER_FEATURES} <= ConsumerSettings.__annotations__.keys()
-    assert [row.setting for row in features(StreamConfig(name="S", allow_atomic=True))] == ["allow_atomic"]
+    assert [row.setting for row in features(StreamConfig(name="S", allow_atomic=True))] == [
+        "allow_atomic"
+    ]

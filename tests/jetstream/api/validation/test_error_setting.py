@@ -30,7 +30,8 @@ from tests.jetstream.api.asking import refusal, run
 
 API = ApiSubjects()
 ASKED = RequestContext(what="create stream", stream="S")
-#: What wraps a reason of any kind, asks for something else than a configuration, or is said no more.
+#: What wraps a reason of any kind, asks for something else than a configuration, or is said no
+#: more.
 OF_NO_SETTING = {
     10012, 10016, 10019, 10029, 10032, 10033, 10045, 10048, 10049, 10053, 10066, 10069, 10092, 10225,
 }  # fmt: skip
@@ -55,8 +56,14 @@ def test_the_first_finding_with_the_number_is_the_culprit() -> None:
     config = StreamConfig(name="S", description="x" * 5000, num_replicas=6)
     error = blamed(said(10052), check_stream(config))
 
-    assert (type(error), error.setting, error.err_code) == (InvalidConfiguration, "description", 10052)
-    assert str(error) == "no [code 400, err_code 10052] (create stream, stream S, setting description)"
+    assert (type(error), error.setting, error.err_code) == (
+        InvalidConfiguration,
+        "description",
+        10052,
+    )
+    assert (
+        str(error) == "no [code 400, err_code 10052] (create stream, stream S, setting description)"
+    )
 
 
 def test_a_number_about_one_setting_alone_names_it_without_a_finding() -> None:
@@ -115,8 +122,12 @@ def test_a_configuration_is_sent_with_the_level_that_it_needs() -> None:
 def test_a_server_that_has_less_is_told_with_all_that_needs_more() -> None:
     config = StreamConfig(name="S", allow_batched=True, allow_msg_ttl=True)
     with pytest.raises(ApiLevelTooLow) as caught:
-        run(manage.create_stream(API, config), refusal(412, 10185, "JetStream minimum api level required"))
+        run(
+            manage.create_stream(API, config),
+            refusal(412, 10185, "JetStream minimum api level required"),
+        )
 
     assert (
-        caught.value.setting == "allow_msg_ttl (level 1, server 2.11), allow_batched (level 4, server 2.14)"
+        caught.value.setting
+        == "allow_msg_ttl (level 1, server 2.11), allow_batched (level 4, server 2.14)"
     )

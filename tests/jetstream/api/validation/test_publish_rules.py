@@ -102,7 +102,8 @@ def test_what_the_stream_takes_passes(stream, options) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "stream"), list(zip(WINDOW_RULES, [config(no_ack=True), config(sealed=True)], strict=True))
+    ("rule", "stream"),
+    list(zip(WINDOW_RULES, [config(no_ack=True), config(sealed=True)], strict=True)),
 )
 def test_each_row_about_windows_refuses_its_stream(rule, stream) -> None:
     assert check_window(stream)[0].rule is rule
@@ -155,11 +156,14 @@ def test_headers_count_in_the_size() -> None:
 
     assert check_publish(config(max_msg_size=23), "s.a", b"x" * 5, headers=headers) == ()
     assert [
-        str(each) for each in check_publish(config(max_msg_size=20), "s.a", b"x" * 5, headers=headers)
+        str(each)
+        for each in check_publish(config(max_msg_size=20), "s.a", b"x" * 5, headers=headers)
     ] == ["size = 23: more bytes than max_msg_size (10054 JSStreamMessageExceedsMaximumErr)"]
 
 
 def test_a_mirror_stores_no_subject_of_its_own() -> None:
     mirror = StreamConfig(name="M", mirror=StreamSource(name="S"))
 
-    assert [str(each) for each in check_publish(mirror, "M")] == ["subject = 'M': not stored by this stream"]
+    assert [str(each) for each in check_publish(mirror, "M")] == [
+        "subject = 'M': not stored by this stream"
+    ]

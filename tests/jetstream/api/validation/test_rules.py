@@ -1,4 +1,6 @@
-"""Every rule finds its example first, and nothing is found where there is nothing; a live test asks the server the same."""
+"""Every rule finds its example first, and nothing is found where there is nothing; a live test asks
+the server the same.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def test_a_rule_of_streams_finds_its_example_first(rule: ConfigRule) -> None:
     assert rule not in [each.rule for each in check_stream(config)] or not rule.pedantic
 
 
-@pytest.mark.parametrize("rule", [each for each in UPDATE_RULES if each.setting != "name"], ids=named)
+@pytest.mark.parametrize(
+    "rule", [each for each in UPDATE_RULES if each.setting != "name"], ids=named
+)
 def test_a_rule_of_updates_finds_its_example_first(rule: ConfigRule) -> None:
     before, after = examples.UPDATES[rule.setting, rule.text]
     found = check_stream_update(stream(**before), stream(**after))
@@ -85,7 +89,9 @@ def test_a_finding_says_the_setting_what_was_seen_and_the_number() -> None:
 
     assert str(finding) == "num_replicas = 6: at most 5 (10052 JSStreamInvalidConfigF)"
     assert (finding.err_code, finding.setting, finding.seen) == (10052, "num_replicas", 6)
-    assert str(check_consumer(ConsumerConfig(filter_subjects=[""]))[0]).startswith("filter_subjects = ['']: ")
+    assert str(check_consumer(ConsumerConfig(filter_subjects=[""]))[0]).startswith(
+        "filter_subjects = ['']: "
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +103,8 @@ def test_a_finding_says_the_setting_what_was_seen_and_the_number() -> None:
         stream(subjects=["$JS.EVENT.>", "$SYS.ACCOUNT.x.>", "a.*.c", "a.b.d"]),
         stream(discard="new", discard_new_per_subject=True, max_msgs_per_subject=1),
         stream(
-            mirror=StreamSource(name="O", external=ExternalStream(api="other.api", deliver="d")), subjects=()
+            mirror=StreamSource(name="O", external=ExternalStream(api="other.api", deliver="d")),
+            subjects=(),
         ),
         stream(
             sources=[
@@ -113,7 +120,9 @@ def test_a_finding_says_the_setting_what_was_seen_and_the_number() -> None:
             ]
         ),
         stream(
-            subject_transform=SubjectTransform(src="check.*", dest="x.{{partition(3,1)}}.{{wildcard(1)}}")
+            subject_transform=SubjectTransform(
+                src="check.*", dest="x.{{partition(3,1)}}.{{wildcard(1)}}"
+            )
         ),
         stream(republish=Republish(src="check.>", dest="elsewhere.>")),
         stream(
@@ -143,7 +152,12 @@ def test_a_consumer_is_found_fault_with_only_as_far_as_its_stream_is_known() -> 
     "settings",
     [
         {},
-        {"durable_name": "C", "ack_policy": "explicit", "backoff": [timedelta(seconds=1)], "max_deliver": 1},
+        {
+            "durable_name": "C",
+            "ack_policy": "explicit",
+            "backoff": [timedelta(seconds=1)],
+            "max_deliver": 1,
+        },
         {"backoff": [timedelta(seconds=1)] * 3, "max_deliver": -1, "ack_policy": "explicit"},
         {"deliver_policy": "last_per_subject", "filter_subjects": ["a", "b"]},
         {"sample_freq": "30%"},

@@ -12,9 +12,14 @@ def err_code(client, subject, body=None):
 
 
 def create(client, name="C", action=None, stream="S", **config):
-    request = {"stream_name": stream, "config": {"durable_name": name, "ack_policy": "explicit", **config}}
+    request = {
+        "stream_name": stream,
+        "config": {"durable_name": name, "ack_policy": "explicit", **config},
+    }
     return ask(
-        client, f"CONSUMER.CREATE.{stream}.{name}", {**request, **({"action": action} if action else {})}
+        client,
+        f"CONSUMER.CREATE.{stream}.{name}",
+        {**request, **({"action": action} if action else {})},
     )
 
 
@@ -69,15 +74,22 @@ def test_streams_beyond_the_model_are_refused_and_noted(make, member):
 def test_names_that_say_nothing_get_their_own_name_as_subject(make):
     client = make()
 
-    assert ask(client, "STREAM.CREATE.T", {"name": "T", "num_replicas": 0})["config"]["subjects"] == ["T"]
+    assert ask(client, "STREAM.CREATE.T", {"name": "T", "num_replicas": 0})["config"][
+        "subjects"
+    ] == ["T"]
 
 
 def test_defaults_are_those_of_the_server(make):
-    config = ask(make(), "STREAM.CREATE.T", {"name": "T", "max_msgs": 0, "max_age": 10**9, "sealed": True})[
-        "config"
-    ]
+    config = ask(
+        make(), "STREAM.CREATE.T", {"name": "T", "max_msgs": 0, "max_age": 10**9, "sealed": True}
+    )["config"]
 
-    assert (config["max_msgs"], config["duplicate_window"], config["discard"], config["deny_delete"]) == (
+    assert (
+        config["max_msgs"],
+        config["duplicate_window"],
+        config["discard"],
+        config["deny_delete"],
+    ) == (
         -1,
         10**9,
         "new",
@@ -93,7 +105,9 @@ def test_unknown_members_are_dropped_before_2_12(make):
 
 def test_updates_change_what_may_change(make):
     client = make()
-    updated = ask(client, "STREAM.UPDATE.S", {**CONFIG, "max_msgs": 5, "metadata": {"k": "v"}})["config"]
+    updated = ask(client, "STREAM.UPDATE.S", {**CONFIG, "max_msgs": 5, "metadata": {"k": "v"}})[
+        "config"
+    ]
 
     assert updated["max_msgs"] == 5
     assert updated["metadata"]["k"] == "v"
@@ -131,7 +145,10 @@ def test_stream_info_tells_subjects_and_gaps(make):
     assert info["state"]["subjects"] == {"s.a": 2}
     assert info["state"]["deleted"] == [2]
     assert (info["total"], info["limit"]) == (1, 100_000)
-    assert "subjects" not in ask(client, "STREAM.INFO.S", {"subjects_filter": "s.>", "offset": 1})["state"]
+    assert (
+        "subjects"
+        not in ask(client, "STREAM.INFO.S", {"subjects_filter": "s.>", "offset": 1})["state"]
+    )
     assert ask(client, "STREAM.INFO.S", {"subjects_filter": "x"})["total"] == 0
 
 
@@ -141,7 +158,10 @@ def test_messages_are_looked_up(make):
 
     assert ask(client, "STREAM.MSG.GET.S", {"seq": 1})["message"]["data"] == "MA=="
     assert ask(client, "STREAM.MSG.GET.S", {"last_by_subj": "s.*"})["message"]["seq"] == 2
-    assert ask(client, "STREAM.MSG.GET.S", {"seq": 1, "next_by_subj": "s.b"})["message"]["subject"] == "s.b"
+    assert (
+        ask(client, "STREAM.MSG.GET.S", {"seq": 1, "next_by_subj": "s.b"})["message"]["subject"]
+        == "s.b"
+    )
     assert err_code(client, "STREAM.MSG.GET.S", {"seq": 9}) == 10037
     assert err_code(client, "STREAM.MSG.GET.S", {"seq": 1, "last_by_subj": "s.a"}) == 10003
     assert err_code(client, "STREAM.MSG.GET.S") == 10003
@@ -166,22 +186,46 @@ def test_deleting_a_stream_takes_its_consumers(make):
         ("CONSUMER.CREATE.S", {"stream_name": "T", "config": {}}, 10056),
         ("CONSUMER.CREATE.S", {"stream_name": "S", "config": {"durable_name": "D"}}, 10020),
         ("CONSUMER.DURABLE.CREATE.S.D", {"stream_name": "S"}, 10018),
-        ("CONSUMER.DURABLE.CREATE.S.D", {"stream_name": "S", "config": {"durable_name": "E"}}, 10017),
+        (
+            "CONSUMER.DURABLE.CREATE.S.D",
+            {"stream_name": "S", "config": {"durable_name": "E"}},
+            10017,
+        ),
         ("CONSUMER.CREATE.S.A", {"stream_name": "S", "config": {"durable_name": "B"}}, 10017),
-        ("CONSUMER.CREATE.S.A.s.a", {"stream_name": "S", "config": {"filter_subject": "s.b"}}, 10131),
-        ("CONSUMER.CREATE.S.A.s.a", {"stream_name": "S", "config": {"filter_subjects": ["s.a"]}}, 10137),
+        (
+            "CONSUMER.CREATE.S.A.s.a",
+            {"stream_name": "S", "config": {"filter_subject": "s.b"}},
+            10131,
+        ),
+        (
+            "CONSUMER.CREATE.S.A.s.a",
+            {"stream_name": "S", "config": {"filter_subjects": ["s.a"]}},
+            10137,
+        ),
         (
             "CONSUMER.CREATE.S.A",
             {"stream_name": "S", "config": {"filter_subject": "s.a", "filter_subjects": ["s.b"]}},
             10136,
         ),
-        ("CONSUMER.CREATE.S.A", {"stream_name": "S", "config": {"filter_subjects": ["s.a", "s.*"]}}, 10138),
+        (
+            "CONSUMER.CREATE.S.A",
+            {"stream_name": "S", "config": {"filter_subjects": ["s.a", "s.*"]}},
+            10138,
+        ),
         ("CONSUMER.CREATE.S.A", {"stream_name": "S", "config": {"filter_subjects": [""]}}, 10139),
-        ("CONSUMER.CREATE.S.A", {"stream_name": "S", "config": {"backoff": [1, 2], "max_deliver": 1}}, 10116),
+        (
+            "CONSUMER.CREATE.S.A",
+            {"stream_name": "S", "config": {"backoff": [1, 2], "max_deliver": 1}},
+            10116,
+        ),
         ("CONSUMER.CREATE.S.A", {"stream_name": "S", "config": {"backoff": ["1s"]}}, 10025),
         ("CONSUMER.CREATE.S.A", {"stream_name": "S", "config": {}, "action": "bogus"}, 10025),
         ("CONSUMER.CREATE.S.A", {"stream_name": "S", "config": {}, "action": "update"}, 10149),
-        ("CONSUMER.CREATE.S.A", {"stream_name": "S", "pedantic": True, "config": {"max_deliver": -5}}, 10157),
+        (
+            "CONSUMER.CREATE.S.A",
+            {"stream_name": "S", "pedantic": True, "config": {"max_deliver": -5}},
+            10157,
+        ),
         ("CONSUMER.CREATE.S.A", None, 10056),
         ("CONSUMER.INFO.S.NOPE", None, 10014),
         ("CONSUMER.DELETE.S.NOPE", None, 10014),
@@ -327,7 +371,11 @@ def test_a_pinned_group_is_unpinned_on_request_and_others_are_not_there(make):
         ({}, {}, 2),
         ({}, {"seq": 3}, 3),
         ({"deliver_policy": "by_start_sequence", "opt_start_seq": 2}, {"seq": 3}, 3),
-        ({"deliver_policy": "by_start_time", "opt_start_time": "2027-01-15T08:00:00Z"}, {"seq": 1}, 1),
+        (
+            {"deliver_policy": "by_start_time", "opt_start_time": "2027-01-15T08:00:00Z"},
+            {"seq": 1},
+            1,
+        ),
     ],
 )
 def test_a_reset_consumer_begins_anew(make, policy, asked, seq):
@@ -401,4 +449,7 @@ def test_a_pull_consumer_does_not_become_a_push_consumer_nor_back(make):
 
 
 def body_of(name, **config):
-    return {"stream_name": "S", "config": {"durable_name": name, "ack_policy": "explicit", **config}}
+    return {
+        "stream_name": "S",
+        "config": {"durable_name": name, "ack_policy": "explicit", **config},
+    }

@@ -53,7 +53,9 @@ def test_where_a_consumer_begins(make, policy, first):
         client.now = float(number)
         client.pub(subject, "x")
     config = {"durable_name": "C", "ack_policy": "explicit", **policy}
-    created = client.server.request("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config}, 3.0)
+    created = client.server.request(
+        "CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config}, 3.0
+    )
 
     assert created["num_pending"] == len(first)
     assert [each[1] for each in numbers(take(client, 10))] == first
@@ -76,7 +78,9 @@ def test_a_start_beyond_the_end(make, version, stored, first, ahead):
     start = {"deliver_policy": "by_start_sequence", "opt_start_seq": 15}
     client = make(version=version, publish=stored)
     config = {"durable_name": "C", "ack_policy": "explicit", **start}
-    client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
+    client.server.request(
+        "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0
+    )
     for _ in range(20):
         client.server.publish("s.a", b"", 0.0)
 
@@ -247,7 +251,9 @@ def test_next_acknowledges_and_pulls(make):
 
 def test_requests_beyond_the_limits_of_the_consumer(make):
     client = make(consumer={"max_batch": 2, "max_expires": 10**9, "max_bytes": 10})
-    client.pull(batch=3).pull(batch=1, expires=2 * 10**9).pull(batch=1, max_bytes=11).pull("", batch=1)
+    client.pull(batch=3).pull(batch=1, expires=2 * 10**9).pull(batch=1, max_bytes=11).pull(
+        "", batch=1
+    )
     heard = client.hear()
 
     assert "409 Exceeded MaxRequestBatch of 2~" in heard
@@ -295,7 +301,9 @@ def test_bytes_are_counted_as_the_server_counts_them(make):
     heard = client.hear()
     size = len("s.a") + len(acks(heard)[0]) + len("0")
 
-    assert f"409 Batch Completed~Nats-Pending-Messages: 0~Nats-Pending-Bytes: {1000 - size}~" in heard
+    assert (
+        f"409 Batch Completed~Nats-Pending-Messages: 0~Nats-Pending-Bytes: {1000 - size}~" in heard
+    )
 
 
 def test_a_message_that_nobody_can_take_stays_where_it_was(make):
@@ -313,7 +321,9 @@ def test_a_message_that_nobody_can_take_stays_where_it_was(make):
 
 def test_headers_only_says_the_size_instead_of_the_payload(make):
     client = make(consumer={"headers_only": True})
-    client.pub("s.a", "hello").pub("s.a", "hi", headers="K: v").pub("s.a", "x", headers="Nats-Msg-Size: 9")
+    client.pub("s.a", "hello").pub("s.a", "hi", headers="K: v").pub(
+        "s.a", "x", headers="Nats-Msg-Size: 9"
+    )
     heard = take(client, 3)
 
     assert "~NATS/1.0~Nats-Msg-Size: 5~~~" in heard
@@ -377,7 +387,9 @@ def test_an_ack_of_another_message_settles_what_bears_its_sequence_now(make, wor
     client.server.request("STREAM.DELETE.S", None, 1.0)
     client.server.request("STREAM.CREATE.S", {"name": "S", "subjects": ["s.>"]}, 1.0)
     config = {"durable_name": "C", "ack_policy": "explicit"}
-    client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 1.0)
+    client.server.request(
+        "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 1.0
+    )
     for number in range(2):
         client.server.publish("s.a", b"new %d" % number, 1.0)
     client.now = 1.0
@@ -388,7 +400,9 @@ def test_an_ack_of_another_message_settles_what_bears_its_sequence_now(make, wor
     client.pub(early, word)
 
     assert info(client)["num_ack_pending"] == 2 - settles
-    assert [(each.stream_seq, each.payload) for each in client.server.mistaken] == [(2, b"new 1")] * settles
+    assert [(each.stream_seq, each.payload) for each in client.server.mistaken] == [
+        (2, b"new 1")
+    ] * settles
 
 
 def test_an_ack_of_the_message_itself_is_no_mistake(make):
@@ -469,7 +483,8 @@ def test_deleting_a_consumer_ends_each_of_its_pulls(make):
 
 
 @pytest.mark.parametrize(
-    ("level", "status"), [("5", ""), ("6", "412 Required Api Level"), ("x", "412 Required Api Level")]
+    ("level", "status"),
+    [("5", ""), ("6", "412 Required Api Level"), ("x", "412 Required Api Level")],
 )
 def test_a_pull_may_require_an_api_level(make, level, status):
     client = make(consumer={})
@@ -535,7 +550,9 @@ def test_a_restart_puts_back_what_a_replay_holds(make, version):
         client.server.publish("s.a", b"x", moment)
     client.now = 60.0
     config = {"durable_name": "C", "ack_policy": "explicit", "replay_policy": "original"}
-    client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, client.now)
+    client.server.request(
+        "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, client.now
+    )
     [first] = acks(take(client, 2))
     client.pub(first, "+ACK")
     client.server.kill_and_restart(client.now)
@@ -553,7 +570,9 @@ def test_who_holds_a_message_back_heeds_no_pull_and_no_new_message_but_an_info(m
         client.server.publish("s.a", b"x", moment)
     client.now = 10.0
     config = {"durable_name": "C", "ack_policy": "none", "replay_policy": "original"}
-    client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, client.now)
+    client.server.request(
+        "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, client.now
+    )
     client.pull(batch=9, expires=60 * 10**9, idle_heartbeat=5 * 10**8)
     assert [each[1] for each in numbers(client.hear())] == [1]
     client.wait(1.0).server.publish("s.a", b"x", client.now)
@@ -575,7 +594,9 @@ def test_a_restart_forgets_which_messages_were_the_last_per_subject(make, client
         client.server.publish(f"s.{letter}", b"x", 0.0)
     config = {"durable_name": "C", "ack_policy": "explicit", "deliver_policy": "last_per_subject"}
     config["filter_subject"] = "s.>"
-    client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
+    client.server.request(
+        "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0
+    )
     if taken:
         assert [each[1] for each in numbers(take(client, taken))] == [2, 3]
     client.server.kill_and_restart(1.0)
@@ -589,7 +610,9 @@ def test_a_restart_forgets_which_messages_were_the_last_per_subject(make, client
 # ------------------------------------------------------------------------------------------------ what worlds ask it
 
 
-@pytest.mark.parametrize(("version", "told"), [("2.9.10", 2), ("2.10.26", 2), ("2.11.11", 1), ("2.15.1", 1)])
+@pytest.mark.parametrize(
+    ("version", "told"), [("2.9.10", 2), ("2.10.26", 2), ("2.11.11", 1), ("2.15.1", 1)]
+)
 def test_a_message_that_a_replay_holds_back_is_not_settled_though_an_old_server_counts_it(
     make, version, told
 ):
@@ -598,7 +621,9 @@ def test_a_message_that_a_replay_holds_back_is_not_settled_though_an_old_server_
         client.server.publish("s.a", b"x", moment)
     client.now = 60.0
     config = {"durable_name": "C", "ack_policy": "explicit", "replay_policy": "original"}
-    client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, client.now)
+    client.server.request(
+        "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, client.now
+    )
     consumer = client.server.jetstream.consumers["S"]["C"]
     [first] = acks(take(client, 2))
     assert consumer.settled_to == 0

@@ -15,9 +15,21 @@ def pin_of(heard):
     ("config", "request_", "status"),
     [
         ({}, {"min_pending": 1}, "400 Bad Request - Not a Overflow Priority consumer"),
-        (PINNED, {"group": "g", "min_ack_pending": 1}, "400 Bad Request - Not a Overflow Priority consumer"),
-        (OVERFLOW, {"group": "g", "id": "x"}, "400 Bad Request - Not a Pinned Client Priority consumer"),
-        (PRIORITIZED, {"group": "g", "priority": 10}, "400 Bad Request - Priority must be between 0 and 9"),
+        (
+            PINNED,
+            {"group": "g", "min_ack_pending": 1},
+            "400 Bad Request - Not a Overflow Priority consumer",
+        ),
+        (
+            OVERFLOW,
+            {"group": "g", "id": "x"},
+            "400 Bad Request - Not a Pinned Client Priority consumer",
+        ),
+        (
+            PRIORITIZED,
+            {"group": "g", "priority": 10},
+            "400 Bad Request - Priority must be between 0 and 9",
+        ),
         (OVERFLOW, {"batch": 1}, "400 Bad Request - Priority Group missing"),
         (OVERFLOW, {"group": "h"}, "400 Bad Request - Invalid Priority Group"),
     ],

@@ -32,7 +32,12 @@ def test_moments_are_counted_from_now():
         NEW,
     )
 
-    assert (pull.expires_at, pull.heartbeat_at, pull.no_wait, pull.max_bytes) == (1050, 550, True, 9)
+    assert (pull.expires_at, pull.heartbeat_at, pull.no_wait, pull.max_bytes) == (
+        1050,
+        550,
+        True,
+        9,
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,12 +46,24 @@ def test_moments_are_counted_from_now():
         (b'{"batch":', "unexpected end of JSON input"),
         (b'{"batch":x}', "invalid character 'x' looking for beginning of value"),
         (b'{"batch":"5"}', "json: cannot unmarshal string into Go struct field .batch of type int"),
-        (b'{"batch":1.5}', "json: cannot unmarshal number 1.5 into Go struct field .batch of type int"),
+        (
+            b'{"batch":1.5}',
+            "json: cannot unmarshal number 1.5 into Go struct field .batch of type int",
+        ),
         (b'{"batch":true}', "json: cannot unmarshal bool into Go struct field .batch of type int"),
-        (b'{"group":[]}', "json: cannot unmarshal array into Go struct field .group of type string"),
-        (b'{"group":{}}', "json: cannot unmarshal object into Go struct field .group of type string"),
+        (
+            b'{"group":[]}',
+            "json: cannot unmarshal array into Go struct field .group of type string",
+        ),
+        (
+            b'{"group":{}}',
+            "json: cannot unmarshal object into Go struct field .group of type string",
+        ),
         (b'{"id":5}', "json: cannot unmarshal number into Go struct field .id of type string"),
-        (b'{"no_wait":1}', "json: cannot unmarshal number into Go struct field .no_wait of type bool"),
+        (
+            b'{"no_wait":1}',
+            "json: cannot unmarshal number into Go struct field .no_wait of type bool",
+        ),
         (b'{"expires":100,"idle_heartbeat":51}', "heartbeat value too large"),
         (b'{"idle_heartbeat":1}', "heartbeat value too large"),
     ],
@@ -71,7 +88,10 @@ class Stage:
 
     def sweep(self, now=1, at_end=False):
         return self.waiting.sweep(
-            now, lambda reply, block: self.said.append((reply, block)), self.beats.append, at_end=at_end
+            now,
+            lambda reply, block: self.said.append((reply, block)),
+            self.beats.append,
+            at_end=at_end,
         )
 
 
@@ -171,7 +191,9 @@ def test_a_judge_lets_pulls_take_pass_or_end():
         stage.pull(reply, b"1")
     said = []
 
-    taken = stage.waiting.serve(1, 1, lambda *each: said.append(each), lambda pull: verdicts[pull.reply])
+    taken = stage.waiting.serve(
+        1, 1, lambda *each: said.append(each), lambda pull: verdicts[pull.reply]
+    )
     assert (taken.reply, said) == ("c", [("b", b"ended")])
     assert stage.waiting.serve(1, 1, stage.said.append, lambda pull: verdicts[pull.reply]) is None
     assert [pull.reply for pull in stage.waiting.take_all()] == ["a"]

@@ -27,7 +27,10 @@ def pushing(make):
 
     def build(version="2.15.1", publish=0, stream=None, **consumer):
         return make(
-            version=version, publish=publish, stream=stream, consumer={"deliver_subject": "d.x", **consumer}
+            version=version,
+            publish=publish,
+            stream=stream,
+            consumer={"deliver_subject": "d.x", **consumer},
         )
 
     return build
@@ -294,7 +297,9 @@ def test_pulls_end_late_while_a_replay_holds_a_message_back(make):
     assert numbers(late)[0] == (1, 2, 2, 1)
 
 
-def test_a_message_that_a_replay_held_back_when_the_server_was_killed_comes_all_the_same(make, client_of):
+def test_a_message_that_a_replay_held_back_when_the_server_was_killed_comes_all_the_same(
+    make, client_of
+):
     client = make()
     for moment in (0.0, 5.0):
         client.server.publish("s.a", b"x", moment)

@@ -17,7 +17,11 @@ STREAM = {"name": "S", "subjects": ["s.>"]}
         ({"subjects": [">"]}, 10052, "capturing all subjects requires no-ack to be true"),
         ({"num_replicas": -1}, 10133, "replicas count cannot be negative"),
         ({"republish": {"src": ">", "dest": "s.x"}}, 10052, None),
-        ({"allow_msg_counter": True, "discard": "new"}, 10052, "counter stream cannot use discard new"),
+        (
+            {"allow_msg_counter": True, "discard": "new"},
+            10052,
+            "counter stream cannot use discard new",
+        ),
     ],
 )
 def test_what_is_said_against_a_stream(asked, err_code, text):
@@ -50,7 +54,11 @@ def test_what_is_said_against_a_stream(asked, err_code, text):
             10095,
             'failed to parse consumer sampling configuration: strconv.Atoi: parsing "x": invalid syntax',
         ),
-        ({"description": "x" * 5000}, 10107, "consumer description is too long, maximum allowed is 4096"),
+        (
+            {"description": "x" * 5000},
+            10107,
+            "consumer description is too long, maximum allowed is 4096",
+        ),
         ({"deliver_subject": "d.*"}, 10079, "consumer deliver subject has wildcards"),
         ({"flow_control": True}, 10089, "consumer flow control requires a push based consumer"),
         ({"ack_wait": -1}, 10183, "consumer ack wait needs to be positive"),
@@ -81,10 +89,15 @@ def test_a_text_that_has_changed_is_that_of_the_version(profile, text):
 
 def test_what_a_work_queue_says_to_new_consumers_comes_last():
     stream = {**STREAM, "retention": "workqueue"}
-    at_once, at_last = refused_consumer({"ack_policy": "explicit", "deliver_policy": "new"}, stream, NEW)
+    at_once, at_last = refused_consumer(
+        {"ack_policy": "explicit", "deliver_policy": "new"}, stream, NEW
+    )
 
     assert at_once is None
-    assert (at_last.err_code, at_last.text) == (10101, "consumer must be deliver all on workqueue stream")
+    assert (at_last.err_code, at_last.text) == (
+        10101,
+        "consumer must be deliver all on workqueue stream",
+    )
 
 
 def test_pedantic_refuses_what_is_adjusted_otherwise():

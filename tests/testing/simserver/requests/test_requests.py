@@ -1,6 +1,7 @@
 """How the model reads the bodies of requests: Go's words for what is wrong, by version.
 
-Each text was said by a real server of that version. `tests/live/test_model_requests.py` plays such requests to a server and the model side by side.
+Each text was said by a real server of that version. `tests/live/test_model_requests.py` plays such
+requests to a server and the model side by side.
 """
 
 import pytest
@@ -16,11 +17,15 @@ ACK = "Go struct field {}.ack_wait of type time.Duration"
 
 @pytest.fixture
 def said(make):
-    """``said(version, verb, body)`` is the error that answers a request: its number, and what follows ``invalid JSON``."""
+    """``said(version, verb, body)`` is the error that answers a request: its number, and what
+    follows ``invalid JSON``.
+    """
 
     def say(version, verb, body):
         error = make(version=version).request(verb, body)["error"]
-        return error["err_code"], error["description"].removeprefix("invalid JSON").removeprefix(": ")
+        return error["err_code"], error["description"].removeprefix("invalid JSON").removeprefix(
+            ": "
+        )
 
     return say
 
@@ -166,22 +171,37 @@ def said(make):
         ),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_body_is_told_in_the_words_of_the_version(said, body, old, new, newest):
+def test_what_is_wrong_with_a_body_is_told_in_the_words_of_the_version(
+    said, body, old, new, newest
+):
     new = new.format(old) if "{}" in new else new
-    told = {"2.10": "", "2.11": old, "2.12": new, "2.14": new, "2.15": new if newest is None else newest}
+    told = {
+        "2.10": "",
+        "2.11": old,
+        "2.12": new,
+        "2.14": new,
+        "2.15": new if newest is None else newest,
+    }
 
     assert {version: said(version, "CONSUMER.CREATE.S.A", body)[1] for version in told} == told
 
 
 @pytest.mark.parametrize("version", ["2.12", "2.14", "2.15"])
-def test_a_member_that_the_struct_does_not_have_is_an_error_from_2_12_on_for_every_verb(said, version):
+def test_a_member_that_the_struct_does_not_have_is_an_error_from_2_12_on_for_every_verb(
+    said, version
+):
     for verb in (
         "STREAM.CREATE.S", "STREAM.UPDATE.S", "STREAM.INFO.S", "STREAM.NAMES", "STREAM.LIST", "STREAM.PURGE.S", "STREAM.MSG.GET.S",
         "STREAM.MSG.DELETE.S", "CONSUMER.CREATE.S.C", "CONSUMER.NAMES.S", "CONSUMER.LIST.S", "CONSUMER.PAUSE.S.C",
     ):  # fmt: skip
         assert said(version, verb, '{"nope":1}') == (10025, 'json: unknown field "nope"')
-    assert said(version, "CONSUMER.UNPIN.S.C", '{"nope":1}') == (10025, "consumer group not specified")
-    assert said(version, "STREAM.CREATE.S", '{"max_msgs":"x","nope":2}')[1].startswith("json: cannot")
+    assert said(version, "CONSUMER.UNPIN.S.C", '{"nope":1}') == (
+        10025,
+        "consumer group not specified",
+    )
+    assert said(version, "STREAM.CREATE.S", '{"max_msgs":"x","nope":2}')[1].startswith(
+        "json: cannot"
+    )
     assert said("2.11", "STREAM.CREATE.S", '{"nope":1}')[0] == 10056
 
 
@@ -209,7 +229,10 @@ def test_a_body_that_is_neither_object_nor_list_counts_as_none_where_none_is_nee
                 "STREAM.PURGE.S",
                 "CONSUMER.NAMES.S",
             ):
-                assert ("error" not in make(version=version).request(verb, body)) is counts, (version, body)
+                assert ("error" not in make(version=version).request(verb, body)) is counts, (
+                    version,
+                    body,
+                )
 
 
 def test_what_wants_no_body_takes_none(said, make):

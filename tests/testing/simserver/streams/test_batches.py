@@ -3,8 +3,12 @@ import json
 import pytest
 
 
-def member(client, seq, *, ident="b", headers="", commit="", reply="in.1", subject="s.a", payload="x"):
-    """What is heard after one member of a batch: an acknowledgement, ``""`` for an empty one, ``None`` for none."""
+def member(
+    client, seq, *, ident="b", headers="", commit="", reply="in.1", subject="s.a", payload="x"
+):
+    """What is heard after one member of a batch: an acknowledgement, ``""`` for an empty one,
+    ``None`` for none.
+    """
     lines = [f"Nats-Batch-Id: {ident}", *([f"Nats-Batch-Sequence: {seq}"] if seq else [])]
     lines += [f"Nats-Batch-Commit: {commit}"] if commit else []
     client.pub(subject, payload, reply, "\r\n".join([*lines, *([headers] if headers else [])]))
@@ -44,7 +48,12 @@ def test_a_batch_is_ended_without_another_message(batching):
     client = batching()
     member(client, 1)
 
-    assert member(client, 2, commit="eob", payload="") == {"stream": "S", "seq": 1, "batch": "b", "count": 1}
+    assert member(client, 2, commit="eob", payload="") == {
+        "stream": "S",
+        "seq": 1,
+        "batch": "b",
+        "count": 1,
+    }
 
 
 def test_servers_before_2_14_know_no_end_without_a_message(batching):
@@ -159,7 +168,9 @@ def test_one_that_is_refused_refuses_all(batching, first, last, code):
 
 def test_expectations_that_hold_let_a_batch_pass(batching):
     client = batching(allow_msg_ttl=True)
-    about = "Nats-Expected-Last-Subject-Sequence: 0\r\nNats-Expected-Last-Subject-Sequence-Subject: s.b"
+    about = (
+        "Nats-Expected-Last-Subject-Sequence: 0\r\nNats-Expected-Last-Subject-Sequence-Subject: s.b"
+    )
     member(client, 1, headers="Nats-Expected-Last-Sequence: 0\r\nNats-TTL: 5")
 
     assert member(client, 2, headers=about, commit="1")["count"] == 2
@@ -182,12 +193,18 @@ def test_subjects_of_a_batch_are_moved(batching):
     client = batching(subject_transform={"src": "s.a", "dest": "s.moved"})
     member(client, 1, commit="1")
 
-    assert client.server.request("STREAM.MSG.GET.S", {"seq": 1}, 0.0)["message"]["subject"] == "s.moved"
+    assert (
+        client.server.request("STREAM.MSG.GET.S", {"seq": 1}, 0.0)["message"]["subject"]
+        == "s.moved"
+    )
 
 
 @pytest.mark.parametrize(
     ("limit", "text"),
-    [({"max_bytes": 400}, "maximum bytes exceeded"), ({"max_msgs": 2}, "maximum messages exceeded")],
+    [
+        ({"max_bytes": 400}, "maximum bytes exceeded"),
+        ({"max_msgs": 2}, "maximum messages exceeded"),
+    ],
 )
 def test_with_discard_new_a_batch_has_to_fit_as_a_whole(batching, limit, text):
     client = batching(discard="new", **limit)
@@ -201,8 +218,12 @@ def test_with_discard_new_a_batch_has_to_fit_as_a_whole(batching, limit, text):
     assert member(client, 2, ident="c", commit="1")["count"] == 2
 
 
-@pytest.mark.parametrize(("version", "fits"), [("2.12.8", False), ("2.14.0", True), ("2.15.1", True)])
-def test_a_full_subject_takes_nothing_from_a_batch_but_a_roll_up_since_2_14(batching, version, fits):
+@pytest.mark.parametrize(
+    ("version", "fits"), [("2.12.8", False), ("2.14.0", True), ("2.15.1", True)]
+)
+def test_a_full_subject_takes_nothing_from_a_batch_but_a_roll_up_since_2_14(
+    batching, version, fits
+):
     full = {"discard_new_per_subject": True, "max_msgs_per_subject": 1, "allow_rollup_hdrs": True}
     client = batching(version, discard="new", **full)
     client.pub("s.a", "x")

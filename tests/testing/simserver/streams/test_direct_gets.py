@@ -89,7 +89,10 @@ def test_the_api_leaves_out_headers_too_where_it_knows_how(stored):
         ({"seq": 1, "start_time": "2027-01-15T08:00:02Z"}, "408 Bad Request"),
         ({"last_by_subj": "s.a", "batch": 2}, "408 Bad Request"),
         ({"next_by_subj": "s.a", "multi_last": ["s.a"]}, "408 Bad Request"),
-        ({"multi_last": ["s.a"], "up_to_seq": 1, "up_to_time": "2027-01-15T08:00:02Z"}, "408 Bad Request"),
+        (
+            {"multi_last": ["s.a"], "up_to_seq": 1, "up_to_time": "2027-01-15T08:00:02Z"},
+            "408 Bad Request",
+        ),
         ({"seq": 99}, "404 Message Not Found"),
         ({"multi_last": ["none"]}, "404 No Results"),
         ({"multi_last": ["s.>"], "up_to_time": "2020-01-01T00:00:00Z"}, "404 No Results"),
@@ -108,7 +111,9 @@ def test_what_is_no_json_is_malformed(stored, key):
     assert client.hear().count("408 Malformed Request") == 2
 
 
-def test_nobody_is_asked_without_a_reply_and_nobody_serves_a_stream_that_does_not_allow_it(make, stored):
+def test_nobody_is_asked_without_a_reply_and_nobody_serves_a_stream_that_does_not_allow_it(
+    make, stored
+):
     client = stored()
     client.pub("$JS.API.DIRECT.GET.S", '{"seq":1}')
     assert client.hear() == ""
@@ -135,7 +140,9 @@ def test_a_batch_ends_with_its_end(stored, body, found, left):
     heard = got(stored(), body)
 
     assert (seqs(heard), pending(heard)) == (found, left)
-    assert f"NATS/1.0 204 EOB~Nats-Num-Pending: {left[-1]}~Nats-Last-Sequence: {found[-1]}~~~" in heard
+    assert (
+        f"NATS/1.0 204 EOB~Nats-Num-Pending: {left[-1]}~Nats-Last-Sequence: {found[-1]}~~~" in heard
+    )
 
 
 def test_2_11_counts_the_message_itself(stored):

@@ -15,7 +15,10 @@ def published(client, headers="", payload="", subject="s.a"):
 
 def test_a_counter_adds_up_and_its_message_is_the_total(make):
     client = make(stream=COUNTER)
-    totals = [published(client, f"Nats-Incr: {each}")["val"] for each in ("+1", "41", "-2", "+" + "9" * 25)]
+    totals = [
+        published(client, f"Nats-Incr: {each}")["val"]
+        for each in ("+1", "41", "-2", "+" + "9" * 25)
+    ]
     message = client.server.request("STREAM.MSG.GET.S", {"last_by_subj": "s.a"}, 0.0)["message"]
 
     assert totals == ["1", "42", "40", "10000000000000000000000039"]
@@ -67,4 +70,6 @@ def test_expectations_are_looked_at_before_or_behind_duplicates(make, version, d
 def test_a_value_in_an_error_is_quoted_as_go_quotes(make):
     client = make(stream={"allow_rollup_hdrs": True})
 
-    assert published(client, 'Nats-Rollup: a"b')["error"]["description"] == ('rollup value invalid: "a\\"b"')
+    assert published(client, 'Nats-Rollup: a"b')["error"]["description"] == (
+        'rollup value invalid: "a\\"b"'
+    )

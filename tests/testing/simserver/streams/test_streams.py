@@ -20,7 +20,9 @@ def state(client):
 def seqs(client):
     state = client.server.request("STREAM.INFO.S", {"deleted_details": True}, client.now)["state"]
     return [
-        seq for seq in range(state["first_seq"], state["last_seq"] + 1) if seq not in state.get("deleted", [])
+        seq
+        for seq in range(state["first_seq"], state["last_seq"] + 1)
+        if seq not in state.get("deleted", [])
     ]
 
 
@@ -88,7 +90,9 @@ def test_expectations_that_hold(make):
         headers="Nats-Expected-Stream: S\r\nNats-Expected-Last-Sequence: 1\r\nNats-Expected-Last-Msg-Id: a",
     )
     published(client, "s.b", headers="Nats-Expected-Last-Subject-Sequence: 2")
-    about_a = "Nats-Expected-Last-Subject-Sequence: 1\r\nNats-Expected-Last-Subject-Sequence-Subject: s.a"
+    about_a = (
+        "Nats-Expected-Last-Subject-Sequence: 1\r\nNats-Expected-Last-Subject-Sequence-Subject: s.a"
+    )
 
     assert published(client, "s.b", headers=about_a) == {"stream": "S", "seq": 4}
 
@@ -96,7 +100,9 @@ def test_expectations_that_hold(make):
 def test_before_2_11_the_expected_subject_is_ignored(make):
     client = make(version="2.10")
     published(client, "s.a")
-    about_a = "Nats-Expected-Last-Subject-Sequence: 1\r\nNats-Expected-Last-Subject-Sequence-Subject: s.a"
+    about_a = (
+        "Nats-Expected-Last-Subject-Sequence: 1\r\nNats-Expected-Last-Subject-Sequence-Subject: s.a"
+    )
 
     assert error(client, subject="s.b", headers=about_a)["description"] == "wrong last sequence: 0"
 
@@ -194,7 +200,11 @@ def test_messages_have_a_time_to_live_of_their_own(make):
 
 
 def test_a_marker_stands_where_the_last_message_of_a_subject_was(make):
-    stream = {"allow_msg_ttl": True, "subject_delete_marker_ttl": 5 * 10**9, "allow_rollup_hdrs": True}
+    stream = {
+        "allow_msg_ttl": True,
+        "subject_delete_marker_ttl": 5 * 10**9,
+        "allow_rollup_hdrs": True,
+    }
     client = make(stream={**stream, "max_msgs_per_subject": 1}, consumer={})
     client.pub("s.a", "x", headers="Nats-TTL: 5").pub("s.b", "x", headers="Nats-TTL: 6")
     client.pull(batch=9)
@@ -206,7 +216,11 @@ def test_a_marker_stands_where_the_last_message_of_a_subject_was(make):
 
 
 def test_a_time_to_live_stays_as_it_is_where_each_subject_has_one_message(make):
-    stream = {"allow_msg_ttl": True, "subject_delete_marker_ttl": 5 * 10**9, "allow_rollup_hdrs": True}
+    stream = {
+        "allow_msg_ttl": True,
+        "subject_delete_marker_ttl": 5 * 10**9,
+        "allow_rollup_hdrs": True,
+    }
     client = make(stream={**stream, "max_msgs_per_subject": 1}, consumer={})
     client.pub("s.a", "x", headers="Nats-TTL: 2")
     client.pull(batch=9)
@@ -219,7 +233,11 @@ def test_a_time_to_live_stays_as_it_is_where_each_subject_has_one_message(make):
     "batch", ["", "Nats-Batch-Id: b\r\nNats-Batch-Sequence: 1\r\nNats-Batch-Commit: 1\r\n"]
 )
 def test_a_time_to_live_below_that_of_the_markers_becomes_as_long(make, batch):
-    stream = {"allow_msg_ttl": True, "subject_delete_marker_ttl": 30 * 10**9, "allow_rollup_hdrs": True}
+    stream = {
+        "allow_msg_ttl": True,
+        "subject_delete_marker_ttl": 30 * 10**9,
+        "allow_rollup_hdrs": True,
+    }
     client = make(stream={**stream, "allow_atomic": True}, consumer={})
     client.pub("s.a", "x", "in.p", f"{batch}A: 1\r\nNats-TTL: 1\r\nB: 2")
     client.hear()
@@ -257,7 +275,9 @@ def test_subjects_are_moved_before_they_are_stored(make):
 
 @pytest.mark.parametrize(("headers_only", "end"), [(False, "~x~"), (True, "~Nats-Msg-Size: 1~~~")])
 def test_what_is_stored_is_told_on(make, headers_only, end):
-    client = make(stream={"republish": {"src": "s.a", "dest": "in.told", "headers_only": headers_only}})
+    client = make(
+        stream={"republish": {"src": "s.a", "dest": "in.told", "headers_only": headers_only}}
+    )
     client.pub("s.b", "x").pub("s.a", "x")
     client.hear()
     client.pub("s.a", "x", headers="K: v")
@@ -320,7 +340,9 @@ def test_messages_are_deleted_and_purged(make):
 def test_what_a_stream_denies(make):
     client = make(stream={"deny_delete": True, "deny_purge": True}, publish=1)
 
-    assert client.server.request("STREAM.MSG.DELETE.S", {"seq": 1}, 0.0)["error"]["err_code"] == 10057
+    assert (
+        client.server.request("STREAM.MSG.DELETE.S", {"seq": 1}, 0.0)["error"]["err_code"] == 10057
+    )
     assert client.server.request("STREAM.PURGE.S", None, 0.0)["error"]["err_code"] == 10110
 
 
@@ -340,7 +362,9 @@ def test_interest_retention_keeps_what_somebody_waits_for(make):
             "ack_policy": "explicit",
             "filter_subject": "s.a" if name == "A" else "s.>",
         }
-        client.server.request(f"CONSUMER.CREATE.S.{name}", {"stream_name": "S", "config": config}, 0.0)
+        client.server.request(
+            f"CONSUMER.CREATE.S.{name}", {"stream_name": "S", "config": config}, 0.0
+        )
     published(client)
     published(client, "s.b")
     for name in ("A", "B"):
@@ -368,7 +392,9 @@ def test_a_tightened_limit_holds_at_once(make):
     assert seqs(client) == [4, 5]
 
 
-def test_a_consumer_without_acknowledgements_takes_a_message_off_an_interest_stream_as_it_is_stored(make):
+def test_a_consumer_without_acknowledgements_takes_a_message_off_an_interest_stream_as_it_is_stored(
+    make,
+):
     """Found by the simulator: the model lost its way."""
     client = make(stream={"retention": "interest"}, consumer={"ack_policy": "none"})
     client.pull(batch=1)

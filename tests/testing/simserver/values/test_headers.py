@@ -14,7 +14,15 @@ def test_a_header_is_looked_up_byte_for_byte(name, value):
 
 @pytest.mark.parametrize(
     ("value", "seen"),
-    [("7", 7), ("0", 0), ("", None), ("-1", None), ("7 ", None), ("9" * 19, int("9" * 19)), ("9" * 20, None)],
+    [
+        ("7", 7),
+        ("0", 0),
+        ("", None),
+        ("-1", None),
+        ("7 ", None),
+        ("9" * 19, int("9" * 19)),
+        ("9" * 20, None),
+    ],
 )
 def test_a_header_is_a_number_or_none(value, seen):
     assert number(f"NATS/1.0\r\nSeq: {value}\r\n\r\n".encode(), b"Seq") == seen

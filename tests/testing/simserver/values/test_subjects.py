@@ -57,7 +57,12 @@ def test_interest_keeps_literal_neighbours_apart_and_forgets_in_time():
 
 @pytest.mark.parametrize(
     "patterns",
-    [("a.*", "a.b.*", "a.b"), ("a.*", "a.*.c", "a.b.*"), ("*.b", "a.>", "a.*"), (">", "a.*", "a", "a.b.c")],
+    [
+        ("a.*", "a.b.*", "a.b"),
+        ("a.*", "a.*.c", "a.b.*"),
+        ("*.b", "a.>", "a.*"),
+        (">", "a.*", "a", "a.b.c"),
+    ],
 )
 def test_what_is_remembered_of_one_subject_is_true_of_its_neighbours(patterns):
     subjects = ["", "a", "b", "a.b", "a.c", ".b", "a.", "a.b.c", "a.b.d", "b.b", "a.c.c", "a.b.c.d"]

@@ -1,7 +1,8 @@
 """Each rule of the lint: a smallest trace that breaks it, and one beside it that keeps it.
 
-A trace is a list of steps on one link ``a``: a number moves the clock to so many seconds, bytes with ``>`` are the client's,
-others the server's, a text is an event, alone or with its detail; with ``!`` it is a verb. `hello` is the handshake of a client that does everything right.
+A trace is a list of steps on one link ``a``: a number moves the clock to so many seconds, bytes
+with ``>`` are the client's, others the server's, a text is an event, alone or with its detail; with
+``!`` it is a verb. `hello` is the handshake of a client that does everything right.
 """
 
 import json
@@ -33,7 +34,10 @@ def pub(subject, body=b"", reply="", **headers):
     else:
         return f">PUB {subject} {reply} {len(body)}\r\n".encode() + body + b"\r\n"
     return (
-        f">HPUB {subject} {reply} {len(block)} {len(block) + len(body)}\r\n".encode() + block + body + b"\r\n"
+        f">HPUB {subject} {reply} {len(block)} {len(block) + len(body)}\r\n".encode()
+        + block
+        + body
+        + b"\r\n"
     )
 
 
@@ -50,7 +54,9 @@ def status(code, subject="_INBOX.p", reply="", sid="2", **headers):
 
 def pull(batch=1, reply="_INBOX.p", consumer="C", **members):
     return pub(
-        f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer}", {"batch": batch, "expires": 10**10, **members}, reply
+        f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer}",
+        {"batch": batch, "expires": 10**10, **members},
+        reply,
     )
 
 
@@ -61,7 +67,11 @@ def api(verb, body=b"", reply="_INBOX.p"):
 def create(config, name="C", reply="_INBOX.p", answer=True, verb="CONSUMER.CREATE.S"):
     steps = [api(f"{verb}.{name}", {"stream_name": "S", "config": config}, reply)]
     if answer:
-        body = {"type": "io.nats.jetstream.api.v1.consumer_create_response", "stream_name": "S", "name": name}
+        body = {
+            "type": "io.nats.jetstream.api.v1.consumer_create_response",
+            "stream_name": "S",
+            "name": name,
+        }
         steps.append(msg(reply, {**body, "config": config}))
     return steps
 
@@ -95,7 +105,9 @@ WILD = b">SUB _INBOX.w.* 2\r\n"
 
 
 def inboxes(*batches, kind=USUAL):
-    """A reader with a new inbox for each pull: it asks for 10, and for some more each time when five have come."""
+    """A reader with a new inbox for each pull: it asks for 10, and for some more each time when
+    five have come.
+    """
     steps = [*hello(), WILD, pull(10, reply="_INBOX.w.0", **kind)]
     for at, batch in enumerate(batches, start=1):
         steps += [step for each in range(5 * at - 4, 5 * at + 1) for step in acked(each)]
@@ -105,7 +117,9 @@ def inboxes(*batches, kind=USUAL):
 
 def refused(code):
     """The API answers with an error."""
-    return msg("_INBOX.p", {"type": "x", "error": {"code": 400, "err_code": code, "description": "why"}})
+    return msg(
+        "_INBOX.p", {"type": "x", "error": {"code": 400, "err_code": code, "description": "why"}}
+    )
 
 
 def ordered_gap(*then):
@@ -133,7 +147,9 @@ def acked(number):
 
 
 def shrinking(*batches):
-    """A reader who asks for 10, and once before all has come; then for so many each time all has come and is acked."""
+    """A reader who asks for 10, and once before all has come; then for so many each time all has
+    come and is acked.
+    """
     steps = [
         *hello(),
         SUB,
@@ -331,7 +347,8 @@ MORE = [
     ("pull-over-asks", [*hello(), SUB, pull(10), pull(1.5, consumer="P"), status("400 Bad Request - json"), pull(10)], [*hello(), SUB, pull(10), status("400 Bad Request"), pull(10)]),
     # What expires before it began owes nothing.
     ("pull-over-asks", [*hello(), SUB, pull(10), pull(10)], [*hello(OLD_INFO), SUB, pull(10, expires=-1), pull(10)]),
-    # What is asked for where nothing is owed bounds what is asked for beside it, and not the most that ever was.
+    # What is asked for where nothing is owed bounds what is asked for beside it, and not the most
+    # that ever was.
     ("pull-over-asks", [*hello(), SUB, pull(100, no_wait=True), status("404 No Messages"), pull(10, idle_heartbeat=10**9), pull(5, idle_heartbeat=10**9)], [*hello(), SUB, pull(100), status("408 Request Timeout"), pull(50), pull(50)]),
     # The server's numbers say whether something came.
     ("pull-storm", [*hello(), SUB, pull(5, "_INBOX.q"), *[step for at in range(10) for step in (pull(2, max_bytes=9), *acked(at + 1)[:1], status("409 Message Size Exceeds MaxBytes", Nats_Pending_Messages=2, Nats_Pending_Bytes=9))]], [*hello(), SUB, *[step for at in range(10) for step in (pull(2, max_bytes=9), status("409 Message Size Exceeds MaxBytes", Nats_Pending_Messages=1, Nats_Pending_Bytes=3))]]),
@@ -447,7 +464,10 @@ def test_what_happens_again_and_again_is_told_so_often_and_then_counted():
     ("steps", "told"),
     [
         # One CONNECT without headers, many messages.
-        ([*hello(connect=b">CONNECT {}\r\n"), SUB, *[pull()] * 12], ["headers-off", "pull-over-asks"]),
+        (
+            [*hello(connect=b">CONNECT {}\r\n"), SUB, *[pull()] * 12],
+            ["headers-off", "pull-over-asks"],
+        ),
         # One drift of one reader.
         ([*hello(), SUB, *[pull(10)] * 12], ["pull-over-asks"]),
         # One body, again and again, and what the server says to it.
@@ -455,7 +475,10 @@ def test_what_happens_again_and_again_is_told_so_often_and_then_counted():
             [*hello(), SUB, *[pull("5"), status("400 Bad Request - json")] * 12],
             ["pull-batch-below-one", "pull-storm"],
         ),
-        ([*hello(), SUB, *[pull(6, group="x"), status("400 Bad Request - group")] * 5], ["pull-refused"]),
+        (
+            [*hello(), SUB, *[pull(6, group="x"), status("400 Bad Request - group")] * 5],
+            ["pull-refused"],
+        ),
         # One reconnect after which nothing is made again.
         (
             [
@@ -485,4 +508,7 @@ def test_the_same_fault_on_another_link_is_another_finding():
         "eof",
     ]
 
-    assert [finding.rule for finding in lint(records([*steps, *steps]))] == ["headers-off", "headers-off"]
+    assert [finding.rule for finding in lint(records([*steps, *steps]))] == [
+        "headers-off",
+        "headers-off",
+    ]
