@@ -18,9 +18,9 @@ from jsproto.jetstream.api.errors import RequestContext
 ARGUMENTS = (
     (404, 10059, "stream not found", RequestContext(what="look up", stream="S")),
     (409, "Consumer Deleted", "in words of our own"),
-    ("expected a, seen b", "orders.new", "publish"),
-    ("expected a, seen b", b"body"),
-    ("expected a, seen b",),
+    ("expected a, got b", "orders.new", "publish"),
+    ("expected a, got b", b"body"),
+    ("expected a, got b",),
 )
 
 

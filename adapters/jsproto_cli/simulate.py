@@ -105,9 +105,7 @@ def run(words: argparse.Namespace) -> int:
     if words.replay is not None:
         return _replay(words.replay, as_json=words.json)
     if unknown := set(words.works) - set(KINDS):
-        print(
-            f"expected workloads of {sorted(set(KINDS))}, seen {sorted(unknown)}", file=sys.stderr
-        )
+        print(f"expected workloads of {sorted(set(KINDS))}, got {sorted(unknown)}", file=sys.stderr)
         return 2
     draw = _draw(words)
     total = _Total(len(words.seeds))

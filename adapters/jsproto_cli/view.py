@@ -133,6 +133,6 @@ def _lines(text: str) -> tuple[int, int | None]:
     found = _RANGE(text)
     if found is None:
         raise argparse.ArgumentTypeError(
-            f"expected lines as FIRST-LAST, FIRST- or -LAST, seen {text!r}"
+            f"expected lines as FIRST-LAST, FIRST- or -LAST, got {text!r}"
         )
     return int(found[1] or 1), int(found[2]) if found[2] else None

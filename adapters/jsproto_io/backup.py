@@ -359,7 +359,9 @@ class _Account:
             note=teller.words or None,
         )
 
-    def put_back(self, found: Found, deed: BackupAction, teller: ProgressReporter) -> Restored:
+    def put_back(
+        self, found: Found, deed: BackupAction, teller: ProgressReporter
+    ) -> Restored:
         """Make a stream with its consumers, or bring them up to date."""
         place, entry, config = found
         if self._replicas is not None:

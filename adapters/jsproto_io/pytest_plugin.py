@@ -76,7 +76,7 @@ def nats_server(
     """
     if nats_adapter not in _ADAPTERS:
         raise InvalidConfig(
-            f"expected nats_adapter to be one of {', '.join(_ADAPTERS)}, seen {nats_adapter!r}"
+            f"expected nats_adapter to be one of {', '.join(_ADAPTERS)}, got {nats_adapter!r}"
         )
     with MemoryServer(nats_model, limit=nats_limit) as server:
         yield server

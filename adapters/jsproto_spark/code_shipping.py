@@ -138,7 +138,7 @@ def made(module: str, name: str) -> Any:
         kind: Any = getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"expected jsproto for {sys.executable}, which runs on an executor, seen no module {error.name!r}. Install it there and set "
+            f"expected jsproto for {sys.executable}, which runs on an executor, got no module {error.name!r}. Install it there and set "
             "PYSPARK_PYTHON to that Python, or read and write with the format that pyspark_jsproto.carry(spark) makes. Files of --py-files and "
             "addPyFile do not reach the processes of a format that Spark has found by its name; PYSPARK_DRIVER_PYTHON, if it is set, is "
             "started on executors too",

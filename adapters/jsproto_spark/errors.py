@@ -128,7 +128,7 @@ def vanished(stream: str, lo: int, first: int) -> DataLost:
 def recreated(stream: str, expected: str, seen: str) -> StreamRecreated:
     """The stream is another one of the same name."""
     return StreamRecreated(
-        f"stream {stream!r}, see option failOnDataLoss: expected the stream that was made at {expected}, seen one made at {seen}: "
+        f"stream {stream!r}, see option failOnDataLoss: expected the stream that was made at {expected}, got one made at {seen}: "
         "its sequences mean other messages",
         stream,
         expected,
@@ -139,6 +139,6 @@ def recreated(stream: str, expected: str, seen: str) -> StreamRecreated:
 def shrunk(stream: str, seq: int, last: int) -> StreamTailLost:
     """The stream ends before what was read or planned."""
     return StreamTailLost(
-        f"stream {stream!r}, see option failOnDataLoss: expected a last sequence of at least {seq - 1}, which was seen before, seen {last}: "
+        f"stream {stream!r}, see option failOnDataLoss: expected a last sequence of at least {seq - 1}, which was seen before, got {last}: "
         "the server has lost the end of the stream"
     )

@@ -97,7 +97,7 @@ def value_of(form: OptionType, text: str, words: tuple[str, ...] = ()) -> object
 
 def _name(form: OptionType, text: str) -> str:
     if not text:
-        raise InvalidConfig("expected a text, seen none")
+        raise InvalidConfig("expected a text, got none")
     match form:
         case OptionType.FILE:
             file_name(text)
@@ -118,7 +118,7 @@ def _name(form: OptionType, text: str) -> str:
         case OptionType.VARIABLE:
             if not text.replace("_", "a").isalnum() or text[0].isdigit():
                 raise InvalidConfig(
-                    "expected the name of an environment variable, seen something else"
+                    "expected the name of an environment variable, got something else"
                 )
         case _:
             pass
@@ -127,14 +127,14 @@ def _name(form: OptionType, text: str) -> str:
 
 def _flag(text: str) -> bool:
     if text.lower() not in {"true", "false"}:
-        raise InvalidConfig(f"expected true or false, seen {shorten(text)}")
+        raise InvalidConfig(f"expected true or false, got {shorten(text)}")
     return text.lower() == "true"
 
 
 def _count(text: str) -> int:
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else 0
     if number < 1:
-        raise InvalidConfig(f"expected a whole number of at least 1, seen {shorten(text)}")
+        raise InvalidConfig(f"expected a whole number of at least 1, got {shorten(text)}")
     return number
 
 
@@ -142,7 +142,7 @@ def _sequence(text: str, words: Iterable[str]) -> int:
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else 0
     if not 1 <= number <= UINT64_MAX:
         raise InvalidConfig(
-            f"expected {', '.join(words)} or a sequence of at least 1, seen {shorten(text)}"
+            f"expected {', '.join(words)} or a sequence of at least 1, got {shorten(text)}"
         )
     return number
 
@@ -155,7 +155,7 @@ def _seconds(text: str) -> float:
     except (ValueError, KeyError):
         seconds = -1.0
     if not 0 < seconds < 1e9:
-        raise InvalidConfig(f"expected a time above 0 as 10s, 500ms or 2m, seen {shorten(text)}")
+        raise InvalidConfig(f"expected a time above 0 as 10s, 500ms or 2m, got {shorten(text)}")
     return seconds
 
 
@@ -164,7 +164,7 @@ def _moment(text: str) -> Timestamp:
         return Timestamp(int(text) * 1_000_000)
     moment = Timestamp.parse(text)
     if moment is None:
-        raise InvalidConfig(f"expected an instant, seen {shorten(text)}")
+        raise InvalidConfig(f"expected an instant, got {shorten(text)}")
     return moment
 
 
@@ -172,7 +172,7 @@ def _word(text: str, words: Iterable[str]) -> str:
     for word in words:
         if text.lower() == word.lower():
             return word
-    raise InvalidConfig(f"expected one of {', '.join(words)}, seen {shorten(text)}")
+    raise InvalidConfig(f"expected one of {', '.join(words)}, got {shorten(text)}")
 
 
 def _subjects(text: str) -> tuple[str, ...]:
@@ -182,6 +182,6 @@ def _subjects(text: str) -> tuple[str, ...]:
     for one, other in permutations(subjects, 2):
         if within(one, other):
             raise InvalidConfig(
-                f"expected subjects none of which holds another, seen {shorten(one)} within {shorten(other)}: leave it out"
+                f"expected subjects none of which holds another, got {shorten(one)} within {shorten(other)}: leave it out"
             )
     return subjects

@@ -246,11 +246,11 @@ def values_of(given: Mapping[str, str]) -> dict[str, object]:
         option = _BY_KEY.get(key.lower())
         if option is None:
             raise InvalidOption(
-                f"stream {stream}: expected an option that there is, seen {key!r}{_meant(key)}"
+                f"stream {stream}: expected an option that there is, got {key!r}{_meant(key)}"
             )
         if option.name in found:
             raise InvalidOption(
-                f"stream {stream}: expected {option.name} or {option.alias}, seen both"
+                f"stream {stream}: expected {option.name} or {option.alias}, got both"
             )
         try:
             found[option.name] = value_of(option.form, text.strip(), option.words)
@@ -272,12 +272,12 @@ def settings_of(given: Mapping[str, str], use: Use) -> Settings:
         if option.required and not found.get(option.name):
             table = "" if found else f"; {TABLE}"
             raise InvalidOption(
-                f"stream {stream}: expected the option {option.name} for a {use}, seen none{table}"
+                f"stream {stream}: expected the option {option.name} for a {use}, got none{table}"
             )
         if option.name in found and use not in option.uses:
             uses = ", ".join(str(each) for each in Use if each in option.uses)
             raise InvalidOption(
-                f"stream {stream}: expected option {option.name} with {uses}, seen for a {use}"
+                f"stream {stream}: expected option {option.name} with {uses}, got for a {use}"
             )
     for wrong, why in _conflicts(found):
         raise InvalidOption(f"stream {stream}: options {' and '.join(wrong)}: {why}")
@@ -326,37 +326,37 @@ def _conflicts(found: Mapping[str, object]) -> Iterable[tuple[tuple[str, ...], s
     for ways in _EITHER:
         seen = tuple(name for name in ways if found.get(name))
         if len(seen) > 1:
-            yield seen, "expected one of them, seen both"
+            yield seen, "expected one of them, got both"
     for one, other in _NEEDS:
         if one in found and not any(found.get(name) for name in other.split(" or ")):
-            yield (one, other), f"expected {other} beside {one}, seen none"
+            yield (one, other), f"expected {other} beside {one}, got none"
     mode = found.get("releaseMode", "none")
     if mode == "cursor" and "cursor" not in found:
         yield (
             ("releaseMode", "cursor"),
-            "expected the name of a durable consumer as cursor, seen none",
+            "expected the name of a durable consumer as cursor, got none",
         )
     if mode != "cursor" and "cursor" in found:
-        yield ("releaseMode", "cursor"), f"expected releaseMode cursor beside cursor, seen {mode}"
+        yield ("releaseMode", "cursor"), f"expected releaseMode cursor beside cursor, got {mode}"
     if mode == "none" and found.get("takeOver"):
         yield (
             ("releaseMode", "takeOver"),
-            "expected releaseMode cursor or purge beside takeOver, seen none",
+            "expected releaseMode cursor or purge beside takeOver, got none",
         )
     if mode == "none" and "releaseOn" in found:
         yield (
             ("releaseMode", "releaseOn"),
-            "expected releaseMode cursor or purge beside releaseOn, seen none",
+            "expected releaseMode cursor or purge beside releaseOn, got none",
         )
     if mode != "purge" and found.get("purgeDespiteConsumers"):
-        yield ("releaseMode", "purgeDespiteConsumers"), f"expected releaseMode purge, seen {mode}"
+        yield ("releaseMode", "purgeDespiteConsumers"), f"expected releaseMode purge, got {mode}"
     if mode == "purge" and found.get("startingOffsets") != "earliest":
         why = "a purge takes all that is older too, so expected earliest, that it is read first"
         yield ("releaseMode", "startingOffsets"), why
     if mode == "purge" and found.get("readMode") == "consumer":
         yield (
             ("releaseMode", "readMode"),
-            "expected direct gets where processed messages are purged, seen consumer",
+            "expected direct gets where processed messages are purged, got consumer",
         )
     if found.get("includeHeaders") is False and found.get("headersFormat", "none") != "none":
         yield (
@@ -367,17 +367,17 @@ def _conflicts(found: Mapping[str, object]) -> Iterable[tuple[tuple[str, ...], s
     if isinstance(start, int) and isinstance(end, int) and end < start:
         yield (
             ("startingOffsets", "endingOffsets"),
-            f"expected an end behind the start, seen {end} before {start}",
+            f"expected an end behind the start, got {end} before {start}",
         )
     since, until = found.get("startingTimestamp"), found.get("endingTimestamp")
     if isinstance(since, Timestamp) and isinstance(until, Timestamp) and until < since:
         yield (
             ("startingTimestamp", "endingTimestamp"),
-            "expected an end behind the start, seen one before it",
+            "expected an end behind the start, got one before it",
         )
     stall, ack = found.get("stallWait"), found.get("ackTimeout", WriteSettings().ack_timeout)
     if isinstance(stall, float) and isinstance(ack, float) and stall >= ack:
-        why = f"expected a wait for room below the {ack:g} s within which there is room in any case, seen {stall:g} s"
+        why = f"expected a wait for room below the {ack:g} s within which there is room in any case, got {stall:g} s"
         yield ("stallWait", "ackTimeout"), why
 
 

@@ -92,6 +92,6 @@ class JetStreamSource(DataSource):
 def _available(kind: type[T] | None, settings: Settings) -> type[T]:
     if kind is None:
         raise Unreadable(
-            f"stream {settings.where.stream!r}: expected Spark {STREAMS_SINCE} or newer for a {settings.use}, seen {pyspark.__version__}"
+            f"stream {settings.where.stream!r}: expected Spark {STREAMS_SINCE} or newer for a {settings.use}, got {pyspark.__version__}"
         )
     return kind

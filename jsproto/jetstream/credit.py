@@ -46,10 +46,10 @@ class Credit(Snapshottable):
 
     def __init__(self, limit: int, low: int | None = None) -> None:
         if limit < 1:
-            raise InvalidConfig(f"expected a limit of at least 1, seen {shorten(limit)}")
+            raise InvalidConfig(f"expected a limit of at least 1, got {shorten(limit)}")
         if low is not None and not 0 <= low <= limit:
             raise InvalidConfig(
-                f"expected a threshold from 0 to the limit {limit}, seen {shorten(low)}"
+                f"expected a threshold from 0 to the limit {limit}, got {shorten(low)}"
             )
         self.limit = limit
         # At the limit itself there would be nothing to ask for (ADR-37 allows that threshold, and
@@ -80,7 +80,7 @@ class Credit(Snapshottable):
             LocalProtocolError: there is no room for so much.
         """
         if not 0 < amount <= self.limit - self.level:
-            raise LocalProtocolError(f"expected to ask for 1 to {self.room}, seen {amount}")
+            raise LocalProtocolError(f"expected to ask for 1 to {self.room}, got {amount}")
         self.asked += amount
         self.level += amount
 

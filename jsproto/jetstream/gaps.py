@@ -24,7 +24,7 @@ _MOST_DIGITS: Final = 20
 
 
 class Gap(NamedTuple):
-    """Deliveries that are missing: expected ``first``, seen ``seen`` (for a heartbeat one more than
+    """Deliveries that are missing: expected ``first``, got ``seen`` (for a heartbeat one more than
     it names).
     """
 

@@ -64,7 +64,7 @@ class HeartbeatMonitor(Snapshottable):
     def __init__(self, heartbeat: float, factor: float = DEFAULT_FACTOR) -> None:
         if not (isfinite(heartbeat) and heartbeat >= 0):
             raise InvalidConfig(
-                f"expected a heartbeat of 0 or more seconds, seen {shorten(heartbeat)}"
+                f"expected a heartbeat of 0 or more seconds, got {shorten(heartbeat)}"
             )
         if not (is_number(factor, (int, float)) and 1 <= factor < inf):
             raise InvalidConfig(

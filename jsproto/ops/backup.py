@@ -165,7 +165,7 @@ def read_manifest(text: bytes) -> Manifest:
     """
     manifest = _read(Manifest, text, MANIFEST)
     if manifest.format != FORMAT:
-        raise InvalidBackup(f"expected a backup of format {FORMAT}, seen {manifest.format}")
+        raise InvalidBackup(f"expected a backup of format {FORMAT}, got {manifest.format}")
     if not manifest.complete:
         raise InvalidBackup(
             "expected a complete backup: this one was interrupted, what there is of it is not all"
@@ -197,7 +197,7 @@ def check_saved(saved: SavedStream) -> None:
         ) from None
     if saved.archive is not None and saved.archive not in ARCHIVES:
         raise InvalidBackup(
-            f"expected an archive {' or '.join(ARCHIVES)}, seen {shorten(saved.archive)}"
+            f"expected an archive {' or '.join(ARCHIVES)}, got {shorten(saved.archive)}"
         )
 
 
@@ -259,7 +259,7 @@ def read_origin(text: bytes, about: str = ORIGIN) -> Origin:
             )
             seen = ", ".join(shorten(each) for each in sorted(origin.members)[:_MEMBERS]) or "none"
             raise InvalidBackup(
-                f"expected the members 'config' and 'state' of a snapshot in {about}, seen {seen}: this is {form}"
+                f"expected the members 'config' and 'state' of a snapshot in {about}, got {seen}: this is {form}"
             )
         _ = origin.config, origin.state
     except InvalidResponse as error:
@@ -330,7 +330,7 @@ def planned(
     if conflicts:
         words = "; ".join(f"{shorten(name)} {why}" for name, why in conflicts.items())
         raise RestoreConflict(
-            f"expected no streams in the way of the restore, seen {words}", conflicts
+            f"expected no streams in the way of the restore, got {words}", conflicts
         )
     return (*firsts, *readers)
 
@@ -358,10 +358,10 @@ def unlike(expected: StreamState, seen: StreamState, config: StreamConfig) -> st
     Messages that have grown too old since then are gone at once, and are not missed.
     """
     if seen.last_seq != expected.last_seq:
-        return f"expected last sequence {expected.last_seq}, seen {seen.last_seq}"
+        return f"expected last sequence {expected.last_seq}, got {seen.last_seq}"
     aged = (
         config.max_age is not None and config.max_age.total_seconds() > 0
     ) or config.allow_msg_ttl
     if seen.messages != expected.messages and not (aged and seen.messages < expected.messages):
-        return f"expected {expected.messages} messages, seen {seen.messages}"
+        return f"expected {expected.messages} messages, got {seen.messages}"
     return ""

@@ -3,7 +3,7 @@ seed.
 
 A generator is forked by name for everybody who draws (`fork`), so what one of them draws moves
 nothing for the others: a world without one of its clients is the same world for the rest. It is the
-generator of the model server, seen from outside.
+generator of the model server, got from outside.
 """
 
 from __future__ import annotations

@@ -55,5 +55,5 @@ class Clock:
 
 def _finite(value: float, what: str) -> float:
     if not math.isfinite(value):
-        raise LocalProtocolError(f"expected {what} of the clock in finite seconds, seen {value!r}")
+        raise LocalProtocolError(f"expected {what} of the clock in finite seconds, got {value!r}")
     return value

@@ -98,9 +98,7 @@ class Cutter:
 
     def __init__(self, seed: int, *, longest: int = 64) -> None:
         if longest < 1:
-            raise LocalProtocolError(
-                f"expected pieces of at least 1 byte, seen longest={longest!r}"
-            )
+            raise LocalProtocolError(f"expected pieces of at least 1 byte, got longest={longest!r}")
         self._lottery = Lottery(seed)
         self._longest = longest
 
@@ -164,7 +162,7 @@ class Pair:
         for _ in range(_MOST_ROUNDS):
             if not (self._apply_event() or self._carry()):
                 return self.events[seen:]
-        raise LocalProtocolError(f"expected rest within {_MOST_ROUNDS} exchanges, seen none")
+        raise LocalProtocolError(f"expected rest within {_MOST_ROUNDS} exchanges, got none")
 
     def advance(self, seconds: float) -> list[Event]:
         """Let time pass, stopping at every deadline of either side; answers the events."""
@@ -217,7 +215,7 @@ class Pair:
         elif isinstance(event, HangUp):
             self._hang_up()
         elif isinstance(event, Upgrade):
-            self._drop(TlsUnavailable("expected a line without TLS, seen a wish for it"))
+            self._drop(TlsUnavailable("expected a line without TLS, got a wish for it"))
         elif isinstance(event, Authenticate) and self._auth is not None:
             self.machine.authenticate(self._auth, self.now)
         else:
@@ -233,7 +231,7 @@ class Pair:
             cid = cid if last_words else None
         if cid is None:
             self.machine.transport_down(
-                ConnectFailed("expected a server that answers, seen none"), self.now
+                ConnectFailed("expected a server that answers, got none"), self.now
             )
             return
         self.cid = cid

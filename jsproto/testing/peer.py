@@ -87,7 +87,7 @@ class ScriptedServer:
             said = line_of(command)
             if isinstance(command, MalformedCommand):
                 raise ScriptBroken(
-                    f"expected a line of the protocol, seen one that ends with {command.text!r}"
+                    f"expected a line of the protocol, got one that ends with {command.text!r}"
                 )
             self._heard.append(command)
             pulled = _pulled(command)
@@ -97,7 +97,7 @@ class ScriptedServer:
                 step = self._script[self._at]
                 if isinstance(step, Expect) and not _fits(step.line, said):
                     raise ScriptBroken(
-                        f"expected {step.line!r} as step {self._at}, seen {shorten(said, 200)}"
+                        f"expected {step.line!r} as step {self._at}, got {shorten(said, 200)}"
                     )
                 self._at += 1
                 self._play()
@@ -147,7 +147,7 @@ class ScriptedServer:
         if not self.done:
             step = self._script[self._at]
             raise ScriptBroken(
-                f"expected {getattr(step, 'line', step)!r} as step {self._at}, seen nothing more"
+                f"expected {getattr(step, 'line', step)!r} as step {self._at}, got nothing more"
             )
 
     def _play(self) -> None:

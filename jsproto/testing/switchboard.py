@@ -268,7 +268,7 @@ class Switchboard:
             LocalProtocolError: less than no time.
         """
         if not seconds >= 0.0:
-            raise LocalProtocolError(f"expected 0 or more seconds without a word, seen {seconds!r}")
+            raise LocalProtocolError(f"expected 0 or more seconds without a word, got {seconds!r}")
         self._thaw_at = self.clock.now + seconds
 
     def thaw(self) -> None:

@@ -125,7 +125,7 @@ def encode_publish(
         total += len(block)
     if max_payload is not None and total > max_payload:
         raise PayloadTooLarge(
-            f"expected at most {max_payload} bytes of headers and payload, seen {total} on subject {shorten(subject)}"
+            f"expected at most {max_payload} bytes of headers and payload, got {total} on subject {shorten(subject)}"
         )
     if not block:
         line = (
@@ -173,7 +173,7 @@ def encode_unsub(sid: str, limit: int = 0) -> bytes:
     """
     sid_token(sid)
     if not isinstance(limit, int) or limit < 0:
-        raise LocalProtocolError(f"expected a limit of 0 or more messages, seen {shorten(limit)}")
+        raise LocalProtocolError(f"expected a limit of 0 or more messages, got {shorten(limit)}")
     line = f"UNSUB {sid} {limit:d}\r\n".encode() if limit else f"UNSUB {sid}\r\n".encode()
     if len(line) > _MAX_LINE:
         raise _too_long(line)
@@ -192,7 +192,7 @@ def encode_connect(command: Connect) -> bytes:
     broken = [wire_name for wire_name, value in members.items() if not fits_utf8(str(value))]
     if broken:
         raise InvalidConfig(
-            f"expected text that UTF-8 can carry in CONNECT, seen other in {', '.join(broken)}"
+            f"expected text that UTF-8 can carry in CONNECT, got other in {', '.join(broken)}"
         )
     return f"CONNECT {json.dumps(members, ensure_ascii=False, separators=(',', ':'))}\r\n".encode()
 
@@ -209,14 +209,14 @@ def payload_bytes(payload: object) -> bytes:
         except UnicodeEncodeError as error:
             at = error.start
         raise LocalProtocolError(
-            f"expected bytes or text that UTF-8 can carry as payload, seen a lone surrogate at character {at}"
+            f"expected bytes or text that UTF-8 can carry as payload, got a lone surrogate at character {at}"
         )
     if isinstance(payload, (bytes, bytearray, memoryview)):
         return bytes(cast("bytes", payload))
-    raise LocalProtocolError(f"expected bytes or text as payload, seen {type(payload).__name__}")
+    raise LocalProtocolError(f"expected bytes or text as payload, got {type(payload).__name__}")
 
 
 def _too_long(line: bytes) -> InvalidSubject:
     return InvalidSubject(
-        f"expected names that fit a control line of {_MAX_LINE} bytes, seen {len(line)} bytes"
+        f"expected names that fit a control line of {_MAX_LINE} bytes, got {len(line)} bytes"
     )

@@ -292,7 +292,7 @@ def _pairs_of(items: object) -> Iterator[tuple[object, object]]:
         for pair in cast("Iterable[object]", items):
             yield _two_of(pair)
     else:
-        raise InvalidHeader(f"expected a mapping or pairs (name, value), seen {shorten(items)}")
+        raise InvalidHeader(f"expected a mapping or pairs (name, value), got {shorten(items)}")
 
 
 def _is_pair(pair: object) -> TypeGuard[tuple[object, object]]:
@@ -301,29 +301,29 @@ def _is_pair(pair: object) -> TypeGuard[tuple[object, object]]:
 
 def _two_of(pair: object) -> tuple[object, object]:
     if not isinstance(pair, Sequence) or isinstance(pair, (str, bytes)):
-        raise InvalidHeader(f"expected pairs (name, value), seen {shorten(pair)}")
+        raise InvalidHeader(f"expected pairs (name, value), got {shorten(pair)}")
     both = cast("Sequence[object]", pair)
     if len(both) != 2:
-        raise InvalidHeader(f"expected pairs (name, value), seen {shorten(both)}")
+        raise InvalidHeader(f"expected pairs (name, value), got {shorten(both)}")
     return both[0], both[1]
 
 
 def _checked(name: object, value: object) -> tuple[str, str]:
     if not isinstance(name, str) or _NAME(name) is None:
         raise InvalidHeader(
-            f"expected a header name of printable ASCII without blank and colon (ADR-4), seen {shorten(name)}"
+            f"expected a header name of printable ASCII without blank and colon (ADR-4), got {shorten(name)}"
         )
     if not isinstance(value, str):
         raise InvalidHeader(
-            f"expected a str as value of header {shorten(name)}, seen {type(value).__name__}"
+            f"expected a str as value of header {shorten(name)}, got {type(value).__name__}"
         )
     if "\r" in value or "\n" in value or "\0" in value:
         raise InvalidHeader(
-            f"expected no CR, LF or NUL in the value of header {name}, seen {shorten(value)}"
+            f"expected no CR, LF or NUL in the value of header {name}, got {shorten(value)}"
         )
     if value != value.strip(_BLANKS):
         raise InvalidHeader(
-            f"expected no blank around the value of header {name} (readers strip it), seen {shorten(value)}"
+            f"expected no blank around the value of header {name} (readers strip it), got {shorten(value)}"
         )
     if value.isascii():
         return name, value
@@ -332,7 +332,7 @@ def _checked(name: object, value: object) -> tuple[str, str]:
         return name, value.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         raise InvalidHeader(
-            f"expected text that UTF-8 can carry in header {name}, seen {shorten(value)}"
+            f"expected text that UTF-8 can carry in header {name}, got {shorten(value)}"
         ) from None
 
 

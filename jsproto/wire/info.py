@@ -83,10 +83,10 @@ def _json_object(text: bytes) -> dict[str, object]:
         RecursionError,
     ) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
         raise RemoteProtocolError(
-            f"expected INFO with a JSON object, seen {shorten(text)} ({type(error).__name__})"
+            f"expected INFO with a JSON object, got {shorten(text)} ({type(error).__name__})"
         ) from None
     if not isinstance(value, dict):
-        raise RemoteProtocolError(f"expected INFO with a JSON object, seen {shorten(text)}")
+        raise RemoteProtocolError(f"expected INFO with a JSON object, got {shorten(text)}")
     return cast("dict[str, object]", value)
 
 
@@ -97,11 +97,11 @@ def _refused(constant: str) -> float:
 def _typed(name: str, value: object, kind: type) -> object:
     if type(value) is not kind:
         raise RemoteProtocolError(
-            f"expected {kind.__name__} as {name} of INFO, seen {type(value).__name__}"
+            f"expected {kind.__name__} as {name} of INFO, got {type(value).__name__}"
         )
     if isinstance(value, int) and not 0 <= value <= _UINT64:
         raise RemoteProtocolError(
-            f"expected an unsigned 64-bit number as {name} of INFO, seen another"
+            f"expected an unsigned 64-bit number as {name} of INFO, got another"
         )
     return value
 
@@ -110,5 +110,5 @@ def _urls(value: object) -> tuple[str, ...]:
     urls = cast("list[object]", value) if isinstance(value, list) else [None]
     texts = tuple(url for url in urls if isinstance(url, str))
     if len(texts) != len(urls):
-        raise RemoteProtocolError("expected a list of texts as connect_urls of INFO, seen another")
+        raise RemoteProtocolError("expected a list of texts as connect_urls of INFO, got another")
     return texts

@@ -32,7 +32,7 @@ def nuid(entropy: Entropy) -> str:
     """
     drawn = entropy(_DRAWN)
     if len(drawn) != _DRAWN:
-        raise LocalProtocolError(f"expected {_DRAWN} bytes of entropy, seen {len(drawn)}")
+        raise LocalProtocolError(f"expected {_DRAWN} bytes of entropy, got {len(drawn)}")
     return _letters(int.from_bytes(drawn, "big"))
 
 

@@ -239,7 +239,7 @@ class Parser:
             or not isinstance(failure, str | None)
         ):
             raise LocalProtocolError(
-                f"expected a parser snapshot of version {_SNAPSHOT}, seen {shorten(dict(data))}"
+                f"expected a parser snapshot of version {_SNAPSHOT}, got {shorten(dict(data))}"
             )
         self._body = None
         self._held.clear()
@@ -294,7 +294,7 @@ class Parser:
 
     def _failed(self, expected: str, seen: str, data: bytes) -> int:
         """Latch: nothing that follows can be read."""
-        self.failure = RemoteProtocolError(f"expected {expected}, seen {seen}")
+        self.failure = RemoteProtocolError(f"expected {expected}, got {seen}")
         return len(data)
 
     # ------------------------------------------------------------------------------------------ the whole grammar

@@ -46,7 +46,7 @@ class _Hidden:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         raise LocalProtocolError(
-            "expected no secret to be pickled, seen one: make it anew where it is needed"
+            "expected no secret to be pickled, got one: make it anew where it is needed"
         )
 
     def __copy__(self) -> Self:
@@ -97,7 +97,7 @@ class HiddenMapping(Mapping[str, T]):
 
     def __getstate__(self) -> object:
         raise LocalProtocolError(
-            "expected no secret to be pickled, seen a mapping that may hold some"
+            "expected no secret to be pickled, got a mapping that may hold some"
         )
 
 
@@ -158,7 +158,7 @@ def file_name(given: str) -> str:
     """
     if _CONTENT.search(given):
         raise InvalidConfig(
-            "expected the name of a file, seen what belongs into one, which is not shown"
+            "expected the name of a file, got what belongs into one, which is not shown"
         )
     return given
 

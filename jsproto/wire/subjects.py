@@ -142,4 +142,4 @@ def _name(text: str, what: str) -> str:
 
 
 def _refused(expected: str, seen: object) -> InvalidSubject:
-    return InvalidSubject(f"expected {expected}, seen {shorten(seen)}")
+    return InvalidSubject(f"expected {expected}, got {shorten(seen)}")

@@ -78,7 +78,7 @@ def test_a_whole_backup_is_found_and_checked(backup) -> None:
         ("consumers/C.json", '{"durable_name": "D"}', "expected consumer 'C'"),
         ("consumers/C.json", None, "is not there"),
         ("stream.tar.s2", "archivE", "SHA-256"),
-        ("stream.tar.s2", "arch", "seen 4 bytes"),
+        ("stream.tar.s2", "arch", "got 4 bytes"),
         ("stream.tar.s2", None, "is not there"),
     ],
 )
@@ -212,7 +212,7 @@ def test_a_part_of_a_whole_backup_is_checked_with_its_digest(backup) -> None:
 
         assert entry.sha256 == sha256(DATA).hexdigest()
     (backup / "streams" / "T").mkdir()
-    with pytest.raises(InvalidBackup, match="seen none"):
+    with pytest.raises(InvalidBackup, match="got none"):
         found_in(backup / "streams" / "T", None)
 
 
@@ -233,7 +233,7 @@ def test_a_stream_without_its_origin_is_no_reason_to_restore_the_others_in_silen
 def test_a_file_of_another_form_is_told_with_its_name_and_form(tmp_path) -> None:
     saved_by_the_tool(tmp_path / "S", "S")
     old = {"type": "stream", "time": "2020", "configuration": "e30=", "checksum": "x"}
-    for members, words in ((old, "an old nats tool"), ({"x": 1}, "seen 'x': this is another form")):
+    for members, words in ((old, "an old nats tool"), ({"x": 1}, "got 'x': this is another form")):
         (tmp_path / "S" / "backup.json").write_text(json.dumps(members))
         with pytest.raises(InvalidBackup, match=rf"'config' and 'state'.*S/backup\.json'.*{words}"):
             found_in(tmp_path, None)

@@ -366,16 +366,6 @@ def test_connect_names_every_error_that_connecting_raises(adapter):
     ] == []
 
 
-@pytest.mark.parametrize("adapter", ["asyncio", "trio", "anyio", "blocking"])
-def test_an_adapter_is_short(adapter):
-    """What a framework needs of its own stays under 300 lines; what grows beyond that is shared or
-    has a file of its own.
-    """
-    assert (
-        len(inspect.getsource(importlib.import_module(f"jsproto_io.{adapter}")).splitlines()) < 300
-    )
-
-
 def test_options_are_made_of_servers_and_names():
     options = options_of(["a:1", "nats://b:2"], ask=True, name="me", ping_interval=3.0)
 

@@ -80,10 +80,10 @@ def test_what_is_too_large_is_told_with_its_size_the_limit_and_the_subject_n080(
 
     assert isinstance(error, PayloadTooLarge)
     assert (
-        f"at most 100 bytes of headers and payload, seen {138 + block} on subject 'big.one'"
+        f"at most 100 bytes of headers and payload, got {138 + block} on subject 'big.one'"
         in str(error)
     )
-    with pytest.raises(PayloadTooLarge, match="seen 150 on subject 'big'"):
+    with pytest.raises(PayloadTooLarge, match="got 150 on subject 'big'"):
         encode_publish("big", b"x" * 150, max_payload=100)
 
 

@@ -91,6 +91,6 @@ def test_fixtures_serve_every_adapter_and_failures_fail(tmp_path):
     assert "1 failed, 14 passed, 1 error" in done.stdout, done.stdout + done.stderr
     assert "before virtual second 60," in done.stdout
     assert (
-        "expected nats_adapter to be one of asyncio, trio, anyio, anyio+trio, seen 'twisted'"
+        "expected nats_adapter to be one of asyncio, trio, anyio, anyio+trio, got 'twisted'"
         in done.stdout
     )

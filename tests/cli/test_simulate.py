@@ -116,7 +116,7 @@ def test_words_that_make_no_sense_are_refused(capsys, tmp_path):
     assert f"{tmp_path}/damaged.trace: expected the text of a scenario" in capsys.readouterr().err
     (tmp_path / "late.trace").write_bytes(b"#jsproto-trace/2\n= - oob {}\n: scenario {}\n")
     assert main(["simulate", "--replay", str(tmp_path / "late.trace")]) == 2
-    assert "seen ''" in capsys.readouterr().err
+    assert "got ''" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["simulate", "--seeds", "a-b"])
 

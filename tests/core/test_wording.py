@@ -65,7 +65,7 @@ def test_a_wrong_setting_is_answered_with_the_right_ones(kind, needed, word, rig
         lambda: configured(kind, kind(**needed), {word: "x"}),
         lambda: kind(**needed).evolve(**{word: "x"}),
     ):
-        with pytest.raises(InvalidConfig, match=rf"seen \['{word}'\]: did you mean .*\b{right}\b"):
+        with pytest.raises(InvalidConfig, match=rf"got \['{word}'\]: did you mean .*\b{right}\b"):
             refused()
 
 

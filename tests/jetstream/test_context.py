@@ -189,9 +189,9 @@ def test_update_and_create_or_update_ask_their_own_verbs(js):
         ({"name": "S", "subject": "s"}, r"expected settings.*\['subject'\]"),
         (
             {"config": "S", "subjects": ["s"]},
-            "expected a StreamConfig or settings by name, seen 'S'",
+            "expected a StreamConfig or settings by name, got 'S'",
         ),
-        ({"config": {"name": "S"}}, "expected a StreamConfig or settings by name, seen"),
+        ({"config": {"name": "S"}}, "expected a StreamConfig or settings by name, got"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_at_once(js, given, match):

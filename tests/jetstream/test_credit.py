@@ -171,10 +171,10 @@ def test_asking_for_nothing_or_beyond_the_limit_is_refused(amount):
 @pytest.mark.parametrize(
     ("limit", "low", "text"),
     [
-        (0, None, "expected a limit of at least 1, seen 0"),
-        (-3, None, "expected a limit of at least 1, seen -3"),
-        (5, -1, "expected a threshold from 0 to the limit 5, seen -1"),
-        (5, 6, "expected a threshold from 0 to the limit 5, seen 6"),
+        (0, None, "expected a limit of at least 1, got 0"),
+        (-3, None, "expected a limit of at least 1, got -3"),
+        (5, -1, "expected a threshold from 0 to the limit 5, got -1"),
+        (5, 6, "expected a threshold from 0 to the limit 5, got 6"),
     ],
 )
 def test_limits_that_can_not_work_are_refused(limit, low, text):
@@ -197,7 +197,7 @@ def test_what_was_asked_before_leaves_less_to_ask_for_and_adds_up():
     credit = Credit(10)
     credit.ask(7)
 
-    with pytest.raises(LocalProtocolError, match="expected to ask for 1 to 3, seen 4"):
+    with pytest.raises(LocalProtocolError, match="expected to ask for 1 to 3, got 4"):
         credit.ask(4)
     credit.ask(3)
     assert (credit.asked, credit.level) == (10, 10)

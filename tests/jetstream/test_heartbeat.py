@@ -92,8 +92,8 @@ def test_another_interval_counts_from_the_next_request_on():
 @pytest.mark.parametrize(
     ("heartbeat", "factor", "text"),
     [
-        (-1.0, 2.0, "expected a heartbeat of 0 or more seconds, seen -1.0"),
-        (float("inf"), 2.0, "expected a heartbeat of 0 or more seconds, seen inf"),
+        (-1.0, 2.0, "expected a heartbeat of 0 or more seconds, got -1.0"),
+        (float("inf"), 2.0, "expected a heartbeat of 0 or more seconds, got inf"),
         (1.0, 0.5, "expected a heartbeat_factor of at least 1, a number, got 0.5"),
         (1.0, float("nan"), "expected a heartbeat_factor of at least 1, a number, got nan"),
     ],

@@ -201,7 +201,7 @@ class Work:
                     turn(self.nc)
 
     def through(self, nc: Client) -> Work:
-        """The same, seen by another client."""
+        """The same, got by another client."""
         work = Work.__new__(Work)
         work.nc, work.js, work.name, work.subject = (
             nc,

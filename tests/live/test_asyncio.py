@@ -83,7 +83,7 @@ class Desk:
         pulls = "" if ledger is None else f"{list(ledger.open.values())}, ended {ledger.counts}"
         seen = [(each.stream_sequence, each.num_delivered) for each in self.seen]
         return (
-            f"stored {self.stored}, seen {seen}, pulls {pulls}, heard {self.heard}, {self.nc.stats}"
+            f"stored {self.stored}, got {seen}, pulls {pulls}, heard {self.heard}, {self.nc.stats}"
         )
 
     async def done(self):

@@ -251,7 +251,7 @@ def test_one_bad_name_keeps_every_stream_from_being_restored_n110(account, there
     for each in (streams / "ORDERS").iterdir():
         if each.is_file():
             (streams / "ZZZ" / each.name).write_bytes(each.read_bytes())
-    with pytest.raises(InvalidBackup, match="seen 'ORDERS'"):
+    with pytest.raises(InvalidBackup, match="got 'ORDERS'"):
         restore(there, streams)
 
     assert there.jetstream().stream_names() == ()
@@ -303,8 +303,8 @@ def test_a_stream_that_is_not_what_was_saved_is_a_failure(
     account, there, tmp_path, monkeypatch
 ) -> None:
     back_up(account, tmp_path / "b", streams=["ORDERS"])
-    monkeypatch.setattr(backup, "unlike", lambda *_: "expected 500 messages, seen 499")
-    with pytest.raises(RestoreFailed, match="seen 499; delete it before another restore"):
+    monkeypatch.setattr(backup, "unlike", lambda *_: "expected 500 messages, got 499")
+    with pytest.raises(RestoreFailed, match="got 499; delete it before another restore"):
         restore(there, tmp_path / "b")
 
 

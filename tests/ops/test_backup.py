@@ -210,10 +210,10 @@ def test_what_an_interrupted_restore_has_left_is_in_the_way_in_any_case(update) 
     ("seen", "settings", "words"),
     [
         ({"messages": 5, "last_seq": 9}, {}, ""),
-        ({"messages": 5, "last_seq": 8}, {}, "expected last sequence 9, seen 8"),
-        ({"messages": 4, "last_seq": 9}, {}, "expected 5 messages, seen 4"),
+        ({"messages": 5, "last_seq": 8}, {}, "expected last sequence 9, got 8"),
+        ({"messages": 4, "last_seq": 9}, {}, "expected 5 messages, got 4"),
         ({"messages": 4, "last_seq": 9}, {"max_age": 1}, ""),
-        ({"messages": 6, "last_seq": 9}, {"max_age": 1}, "expected 5 messages, seen 6"),
+        ({"messages": 6, "last_seq": 9}, {"max_age": 1}, "expected 5 messages, got 6"),
         ({"messages": 4, "last_seq": 9}, {"allow_msg_ttl": True}, ""),
     ],
 )

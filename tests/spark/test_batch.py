@@ -319,7 +319,7 @@ def test_a_start_behind_the_end_of_the_stream_is_named_for_what_it_is(broker):
 
     assert [] == rows(broker, stream, startingOffsets="11")
     with pytest.raises(
-        Unreadable, match=r"see option startingOffsets: expected a sequence up to 11, .* seen 500"
+        Unreadable, match=r"see option startingOffsets: expected a sequence up to 11, .* got 500"
     ):
         rows(broker, stream, startingOffsets="500")
     assert [] == rows(broker, stream, startingOffsets="500", failOnDataLoss="false")

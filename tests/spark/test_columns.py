@@ -51,7 +51,7 @@ def test_the_type_of_headers_says_their_form():
     [
         ([], "expected at least one column"),
         ([AskedColumns("Payload", "binary")], "expected columns among subject, sequence"),
-        ([AskedColumns("payload", "string")], "expected column payload as binary, seen string"),
+        ([AskedColumns("payload", "string")], "expected column payload as binary, got string"),
         (
             [AskedColumns("headers", "map<string,string>")],
             "map<string,array<string>> or array<struct",

@@ -211,7 +211,7 @@ def test_filters_are_pushed_only_if_both_sides_are_asked(spark, broker):
 def test_what_is_wrong_is_one_line_with_stream_and_option(spark, broker):
     stream = new_stream(broker, 1)
     cases = [
-        ({"foo": "1"}, "expected an option that there is, seen 'foo'"),
+        ({"foo": "1"}, "expected an option that there is, got 'foo'"),
         ({"minPartitions": "many"}, "option minPartitions: expected a whole number"),
         (
             {"startingOffsets": "1", "startingTimestamp": "1"},
@@ -307,7 +307,7 @@ def test_a_secret_is_in_no_plan_no_event_and_no_error(spark, start_server, tmp_p
             lambda: read(nkeySeedFile=f"-----{PASSWORD}").count(),
             "option nkeySeedFile: expected the name of a file",
         ),
-        (lambda: read(password=PASSWORD).count(), "seen 'password'"),
+        (lambda: read(password=PASSWORD).count(), "got 'password'"),
     ]:
         with pytest.raises(PySparkException) as caught:
             work()

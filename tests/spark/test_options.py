@@ -150,14 +150,14 @@ def test_a_word_that_is_no_option_is_answered_with_what_to_do(key, said):
 
 
 def test_a_word_that_is_like_nothing_is_answered_with_nothing():
-    with pytest.raises(InvalidOption, match=r"seen 'zzzzzz'$"):
+    with pytest.raises(InvalidOption, match=r"got 'zzzzzz'$"):
         values_of({"zzzzzz": "1"})
 
 
 def test_a_table_that_was_made_without_our_options_is_told_what_works():
     with pytest.raises(
         InvalidOption,
-        match=r"seen none; Spark gives the options of a table .* CREATE TEMPORARY VIEW",
+        match=r"got none; Spark gives the options of a table .* CREATE TEMPORARY VIEW",
     ):
         settings_of({}, Use.BATCH_READ)
 
@@ -184,7 +184,7 @@ def test_subjects_of_which_one_holds_another_are_refused_before_anything_is_plan
 
 def test_the_other_name_of_an_option_is_the_same_option():
     assert 5 == read(maxOffsetsPerTrigger="5").max_messages_per_trigger
-    assert "seen both" in refused(maxOffsetsPerTrigger="5", maxMessagesPerTrigger="5")
+    assert "got both" in refused(maxOffsetsPerTrigger="5", maxMessagesPerTrigger="5")
 
 
 def test_what_spark_puts_among_the_options_of_a_sink_is_none_of_ours():

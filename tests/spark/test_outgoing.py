@@ -113,16 +113,16 @@ def test_null_is_refused_where_there_must_be_something(columns, name):
         (
             [PAYLOAD, AskedColumns("sequence", "bigint")],
             {"subject": "a"},
-            "seen 'sequence': select",
+            "got 'sequence': select",
         ),
         (
             [AskedColumns("payload", "int")],
             {"subject": "a"},
-            "column payload as binary or string, seen int",
+            "column payload as binary or string, got int",
         ),
         ([SUBJECT], {}, "expected a column payload"),
-        ([PAYLOAD], {}, "option subject: expected it or a column subject, seen none"),
-        ([PAYLOAD, SUBJECT], {"subject": "a"}, "seen both"),
+        ([PAYLOAD], {}, "option subject: expected it or a column subject, got none"),
+        ([PAYLOAD, SUBJECT], {"subject": "a"}, "got both"),
         (
             [PAYLOAD],
             {"subject": "a", "msgIdColumn": "key"},

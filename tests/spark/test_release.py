@@ -127,7 +127,7 @@ def test_a_queue_that_others_work_on_is_not_purged_unless_it_is_forced(broker):
 def test_only_a_work_queue_is_purged_and_no_work_queue_has_a_cursor(broker):
     with pytest.raises(
         Unreadable,
-        match="option releaseMode: expected a work-queue stream to purge, seen retention limits",
+        match="option releaseMode: expected a work-queue stream to purge, got retention limits",
     ):
         Query(broker, new_stream(broker, 1), **PURGE).initial()
     with pytest.raises(
@@ -221,7 +221,7 @@ def test_a_cursor_whose_floor_cannot_be_set_is_refused_before_anything_is_read(
         query = Query(nc, stream, **CURSOR, **NEXT)
         if not fits:
             with pytest.raises(
-                Unreadable, match=f"see option cursor: expected ack policy all .*, seen {policy}"
+                Unreadable, match=f"see option cursor: expected ack policy all .*, got {policy}"
             ):
                 query.initial()
             return
@@ -273,11 +273,11 @@ def test_a_second_query_is_refused_where_another_one_releases_n103(broker, reten
     name = json.loads(first.log[0])["owner"]
 
     with pytest.raises(
-        Unreadable, match=f"see option takeOver: expected no other query .* seen query {name}"
+        Unreadable, match=f"see option takeOver: expected no other query .* got query {name}"
     ):
         second.all()
     third = Query(broker, stream, **how, releaseOn=when)
-    with pytest.raises(Unreadable, match=f"seen query {name}"):
+    with pytest.raises(Unreadable, match=f"got query {name}"):
         third.all()
     first.crash()
     assert list(range(1, 41)) == first.all()

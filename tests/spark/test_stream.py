@@ -304,7 +304,7 @@ def test_a_stream_that_ends_before_what_was_read_is_reported(broker):
     ahead = {**json.loads(query.log[-1]), "seq": 500}
     query.log[-1] = json.dumps(ahead)
 
-    with pytest.raises(StreamTailLost, match="at least 499, which was seen before, seen 10"):
+    with pytest.raises(StreamTailLost, match="at least 499, which was seen before, got 10"):
         query.plan()
     query.given["failOnDataLoss"] = "false"
     query.crash()

@@ -33,7 +33,7 @@ def trap(section, *, ours, **naive):
     """
     if section not in TRAPS or not naive or any(seen == ours[1] for _, seen in naive.values()):
         raise ValueError(
-            f"trap {section}: expected one of the table, and naive versions that close it, seen {naive}"
+            f"trap {section}: expected one of the table, and naive versions that close it, got {naive}"
         )
     return pytest.mark.parametrize(("kind", "seen"), [ours, *naive.values()], ids=["ours", *naive])
 

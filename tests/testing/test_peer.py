@@ -30,7 +30,7 @@ def test_the_script_speaks_first_and_answers_what_it_expects():
 def test_another_line_than_expected_breaks_the_script():
     peer = ScriptedServer([Expect("PING")])
 
-    with pytest.raises(ScriptBroken, match="expected 'PING' as step 0, seen 'SUB a 1'"):
+    with pytest.raises(ScriptBroken, match="expected 'PING' as step 0, got 'SUB a 1'"):
         peer.receive_data(b"SUB a 1\r\n")
 
 

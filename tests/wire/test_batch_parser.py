@@ -31,7 +31,7 @@ def outcome(data, step, **bounds):
         for frame in parser.feed(data[start : start + step])
     ]
     return frames, parser.held if parser.failure is None else str(parser.failure).partition(
-        ", seen"
+        ", got"
     )[0]
 
 

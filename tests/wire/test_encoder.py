@@ -124,7 +124,7 @@ def test_b115_hostile_text_is_refused_or_arrives_as_itself_in_one_frame(place, t
         refusal, commands, data = error, [], b""
 
     assert read(data) == commands
-    assert refusal is None or re.match("expected .+, seen .+", str(refusal))
+    assert refusal is None or re.match("expected .+, got .+", str(refusal))
     assert len(str(refusal)) < 300
 
 
@@ -216,7 +216,7 @@ def test_b172_all_configured_credentials_go_together():
 
 
 def test_no_secret_is_in_the_error_about_it():
-    with pytest.raises(InvalidConfig, match="seen other in pass, sig") as caught:
+    with pytest.raises(InvalidConfig, match="got other in pass, sig") as caught:
         encode(Connect(user="ok", password="secret\ud800", sig="s3cret\ud800"))
 
     assert "ecret" not in str(caught.value)
@@ -242,7 +242,7 @@ def test_text_that_utf8_cannot_carry_is_no_payload():
 
 @pytest.mark.parametrize("payload", [5, None, [1]])
 def test_a_payload_is_bytes_or_text(payload):
-    with pytest.raises(LocalProtocolError, match="expected bytes or text as payload, seen"):
+    with pytest.raises(LocalProtocolError, match="expected bytes or text as payload, got"):
         encode_publish("a", payload)
 
 
@@ -260,7 +260,7 @@ def test_header_block_and_payload_together_are_within_max_payload():
     command = Publish("a", b"xx", "", Headers({"k": "v"}))
 
     assert encode(command, max_payload=20).endswith(b"xx\r\n")
-    with pytest.raises(PayloadTooLarge, match="at most 19 bytes of headers and payload, seen 20"):
+    with pytest.raises(PayloadTooLarge, match="at most 19 bytes of headers and payload, got 20"):
         encode(command, max_payload=19)
     with pytest.raises(PayloadTooLarge):
         encode(Publish("a", b"x"), max_payload=0)

@@ -69,7 +69,7 @@ def test_missing_and_null_members_have_the_value_of_the_protocol():
     ids=lambda text: repr(text[:12]),
 )
 def test_any_fault_of_the_json_is_one_error(text):
-    with pytest.raises(RemoteProtocolError, match="expected INFO with a JSON object, seen"):
+    with pytest.raises(RemoteProtocolError, match="expected INFO with a JSON object, got"):
         parse_info(text)
 
 
@@ -93,7 +93,7 @@ def test_any_fault_of_the_json_is_one_error(text):
     ],
 )
 def test_a_known_member_of_the_wrong_type_is_named(member, value):
-    with pytest.raises(RemoteProtocolError, match=r"expected .* as \w+ of INFO, seen"):
+    with pytest.raises(RemoteProtocolError, match=r"expected .* as \w+ of INFO, got"):
         parse_info(json.dumps({member: value}).encode())
 
 

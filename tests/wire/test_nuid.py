@@ -32,7 +32,7 @@ def test_no_digit_at_any_place_is_preferred():
 
 
 def test_entropy_of_another_length_is_refused():
-    with pytest.raises(LocalProtocolError, match="expected 32 bytes of entropy, seen 3"):
+    with pytest.raises(LocalProtocolError, match="expected 32 bytes of entropy, got 3"):
         nuid(lambda _: b"abc")
 
 

@@ -205,7 +205,7 @@ def test_b137_frames_before_damage_come_out_and_none_behind_it():
         PING,
         ("1", "a", "", None, b"1"),
     ]
-    assert str(parser.failure) == "expected INFO, MSG, HMSG, PING, PONG, +OK or -ERR, seen 'BAD'"
+    assert str(parser.failure) == "expected INFO, MSG, HMSG, PING, PONG, +OK or -ERR, got 'BAD'"
     assert parser.feed(b"PING\r\n") == []
 
 
@@ -273,7 +273,7 @@ def test_a_failed_info_ends_the_stream_with_its_own_error():
     parser = Parser()
 
     assert parser.feed(b'PING\r\nINFO {"port":"x"}\r\nPING\r\n') == [PING]
-    assert str(parser.failure) == "expected int as port of INFO, seen str"
+    assert str(parser.failure) == "expected int as port of INFO, got str"
 
 
 # ------------------------------------------------------------------------------------------------ bounds
@@ -292,7 +292,7 @@ def test_a_line_without_its_end_fails_when_it_is_too_long():
     assert parser.feed(b"PINGxxxx") == []
     assert parser.held == 8
     assert parser.feed(b"x") == []
-    assert str(parser.failure) == "expected a line of at most 8 bytes, seen 9 bytes after b'PING'"
+    assert str(parser.failure) == "expected a line of at most 8 bytes, got 9 bytes after b'PING'"
 
 
 def test_info_has_a_bound_of_its_own():
@@ -308,7 +308,7 @@ def test_a_payload_above_the_bound_fails_at_its_announcement(line):
     parser = Parser(max_payload=10)
 
     assert parser.feed(line) == []
-    assert str(parser.failure) == "expected a message of at most 10 bytes, seen 11 announced"
+    assert str(parser.failure) == "expected a message of at most 10 bytes, got 11 announced"
 
 
 def test_the_bound_of_payloads_may_change_at_any_time():
@@ -331,7 +331,7 @@ def test_a_header_block_has_a_bound():
     for chunks in ([data], bytewise(data)):
         parser = Parser(max_header=4)
         assert [frame for chunk in chunks for frame in parser.feed(chunk)] == []
-        assert str(parser.failure) == "expected a header block of at most 4 bytes, seen 5 announced"
+        assert str(parser.failure) == "expected a header block of at most 4 bytes, got 5 announced"
 
 
 # ------------------------------------------------------------------------------------------------ pieces

@@ -134,7 +134,7 @@ def found_in(root: Path, streams: Iterable[str] | None) -> list[Found]:
     if missing or not found:
         seen = ", ".join(shorten(each.name) for _, each in found) or "none"
         raise InvalidBackup(
-            f"expected streams {', '.join(map(shorten, missing)) or 'or a manifest'} in {str(root)!r}, seen {seen}"
+            f"expected streams {', '.join(map(shorten, missing)) or 'or a manifest'} in {str(root)!r}, got {seen}"
         )
     chosen = [(place, each) for place, each in found if wanted is None or each.name in wanted]
     return [(place, each, _config(place, each)) for place, each in chosen]
@@ -175,13 +175,13 @@ def _foreign(place: Path, *, named: Mapping[str, None]) -> SavedStream:
     name, folder = origin.config.name, place.resolve().name
     if folder not in {name, file_name(name)} and name not in named:
         raise InvalidBackup(
-            f"expected stream {folder!r} in the folder of that name, seen {shorten(name)} in {str(place / ORIGIN)!r}; "
+            f"expected stream {folder!r} in the folder of that name, got {shorten(name)} in {str(place / ORIGIN)!r}; "
             f"if that is meant, name the stream (streams=, --stream)"
         )
     archives = [name for name in ARCHIVES if (place / name).is_file()]
     if len(archives) != 1:
         raise InvalidBackup(
-            f"expected one archive in {str(place)!r}, seen {', '.join(archives) or 'none'}"
+            f"expected one archive in {str(place)!r}, got {', '.join(archives) or 'none'}"
         )
     saved = SavedStream(
         name=name,
@@ -205,9 +205,7 @@ def _config(place: Path, entry: SavedStream) -> StreamConfig:
     else:
         raise InvalidBackup(f"expected the configuration {str(path)!r}, it is not there")
     if config.name != entry.name:
-        raise InvalidBackup(
-            f"expected stream {entry.name!r} in {str(path)!r}, seen {config.name!r}"
-        )
+        raise InvalidBackup(f"expected stream {entry.name!r} in {str(path)!r}, got {config.name!r}")
     return config
 
 
@@ -217,7 +215,7 @@ def consumer_of(place: Path, name: str) -> ConsumerConfig:
     config = read_consumer_file(_bytes(path), repr(str(path)))
     if config.durable_name != name:
         raise InvalidBackup(
-            f"expected consumer {name!r} in {str(path)!r}, seen {config.durable_name!r}"
+            f"expected consumer {name!r} in {str(path)!r}, got {config.durable_name!r}"
         )
     return config
 
@@ -315,7 +313,7 @@ class Check:
         self._origin = origin_of(place)
         if self._origin.config.name != entry.name:
             raise InvalidBackup(
-                f"expected stream {entry.name!r} in {str(place / ORIGIN)!r}, seen {self._origin.config.name!r}"
+                f"expected stream {entry.name!r} in {str(place / ORIGIN)!r}, got {self._origin.config.name!r}"
             )
         self._file = self._path.open("rb")
 
@@ -336,7 +334,7 @@ class Check:
         if self._size != entry.size or (entry.sha256 and digest != entry.sha256):
             raise InvalidBackup(
                 f"expected {entry.size} bytes with SHA-256 {entry.sha256} in {str(self._path)!r}, "
-                f"seen {self._size} bytes with {digest}"
+                f"got {self._size} bytes with {digest}"
             )
         fault = fault_of(self._look.done(), self._origin)
         if fault:

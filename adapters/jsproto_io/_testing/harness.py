@@ -105,7 +105,7 @@ def equal(seen: object, expected: object) -> None:
     Raises:
         Broken: they differ.
     """
-    holds(seen == expected, f"expected {shorten(repr(expected))}, seen {shorten(repr(seen))}")
+    holds(seen == expected, f"expected {shorten(repr(expected))}, got {shorten(repr(seen))}")
 
 
 async def enter(client: Any) -> None:

@@ -39,7 +39,7 @@ def judged_batches(traces: Iterable[pa.RecordBatch], core: str) -> Iterator[pa.R
         Exception: what the traces raise while they are read.
     """
     if not (Path(core) / "jsproto" / "__init__.py").is_file():
-        raise RuntimeError(f"expected a folder with the package jsproto, seen {core}")
+        raise RuntimeError(f"expected a folder with the package jsproto, got {core}")
     path = os.pathsep.join([core, str(_ADAPTERS), *filter(None, [os.environ.get("PYTHONPATH")])])
     with subprocess.Popen(
         [
@@ -84,7 +84,7 @@ def judged_batches(traces: Iterable[pa.RecordBatch], core: str) -> Iterator[pa.R
             raise giving.error
         if wrong is not None or came != giving.given:
             raise RuntimeError(
-                f"expected the version in {core} to judge {giving.given} traces, seen {came} judged: it ended too early"
+                f"expected the version in {core} to judge {giving.given} traces, got {came} judged: it ended too early"
             ) from wrong
 
 

@@ -124,7 +124,7 @@ def _memory(judge: bytes, at: float, hidden: int, line: int, rest: bytes) -> Mem
 def _record(reader: own.LineReader, line: bytes, number: int) -> Any:
     if number == 1:
         if line != own.FIRST_LINE.encode():
-            raise LocalProtocolError(f"expected {own.FIRST_LINE}, seen {line[:64]!r}")
+            raise LocalProtocolError(f"expected {own.FIRST_LINE}, got {line[:64]!r}")
         return None
     return None if line[:2] == b": " else reader.read(line)
 

@@ -127,30 +127,30 @@ def chosen(schema: Iterable[AskedColumns], stream: str, headers: str | None) -> 
         if not same:
             names = ", ".join(dict.fromkeys(column.name for column in COLUMNS))
             raise InvalidColumns(
-                f"stream {stream!r}: expected columns among {names}, seen {shorten(asked.name)}"
+                f"stream {stream!r}: expected columns among {names}, got {shorten(asked.name)}"
             )
         fitting = next((column for column in same if column.type == asked.type), None)
         if fitting is None:
             types = " or ".join(column.type for column in same)
             raise InvalidColumns(
-                f"stream {stream!r}: expected column {asked.name} as {types}, seen {asked.type}"
+                f"stream {stream!r}: expected column {asked.name} as {types}, got {asked.type}"
             )
         if not asked.nullable and fitting.fact in _MAY_BE_NULL:
             raise InvalidColumns(
-                f"stream {stream!r}: expected that column {asked.name} may be NULL, seen NOT NULL"
+                f"stream {stream!r}: expected that column {asked.name} may be NULL, got NOT NULL"
             )
         if fitting in found:
             raise InvalidColumns(
-                f"stream {stream!r}: expected column {asked.name} once, seen it again"
+                f"stream {stream!r}: expected column {asked.name} once, got it again"
             )
         found.append(fitting)
     if not found:
-        raise InvalidColumns(f"stream {stream!r}: expected at least one column, seen none")
+        raise InvalidColumns(f"stream {stream!r}: expected at least one column, got none")
     form = {Fact.HEADERS_MAP: "map", Fact.HEADERS_PAIRS: "array"}
     seen = next((form[column.fact] for column in found if column.fact in form), "none")
     if headers is not None and seen not in {headers, "none"}:
         raise InvalidOption(
-            f"stream {stream!r}: options headersFormat and the schema: expected the same form of headers, seen {headers} and {seen}"
+            f"stream {stream!r}: options headersFormat and the schema: expected the same form of headers, got {headers} and {seen}"
         )
     return tuple(found)
 

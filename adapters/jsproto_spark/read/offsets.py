@@ -97,7 +97,7 @@ class Offset:
                 )
             case _:
                 raise ChangedQuery(
-                    f"expected an offset of version {_VERSION} of the source jetstream in the checkpoint, seen {shorten(dict(data))}"
+                    f"expected an offset of version {_VERSION} of the source jetstream in the checkpoint, got {shorten(dict(data))}"
                 )
 
     def at(self, seq: int) -> Offset:
@@ -160,7 +160,7 @@ def same_query(
     known = "; ".join(changed) or "which of them differs is not in the checkpoint"
     raise ChangedQuery(
         f"stream {stream!r}: expected the options stream, subjects, domain and apiPrefix with which the checkpoint was made "
-        f"for stream {stored.stream!r}, seen others: {known}; allow it with allowOptionChange, or take a new checkpointLocation"
+        f"for stream {stored.stream!r}, got others: {known}; allow it with allowOptionChange, or take a new checkpointLocation"
     )
 
 

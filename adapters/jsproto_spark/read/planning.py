@@ -43,7 +43,7 @@ def way(facts: RangeFacts, wished: ReadMode, version: str) -> ReadMode:
     chosen = facts.way(chosen)
     if chosen is ReadMode.DIRECT and not batches:
         raise InvalidConfig(
-            f"expected a server of 2.11 or newer, which answers direct gets in batches, seen {version}"
+            f"expected a server of 2.11 or newer, which answers direct gets in batches, got {version}"
         )
     return chosen
 

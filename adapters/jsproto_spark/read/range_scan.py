@@ -110,7 +110,7 @@ class RangeScan:
                 continue
             stores = f", which stores {shorten(', '.join(taken))}" if taken else ""
             raise Unreadable(
-                f"stream {config.name!r}, see option subjects: expected subjects of the stream{stores}, with commas between, seen "
+                f"stream {config.name!r}, see option subjects: expected subjects of the stream{stores}, with commas between, got "
                 f"{shorten(subject)}: nothing is stored under it"
             )
 
@@ -128,7 +128,7 @@ class RangeScan:
                 if begin > planning.behind(facts) and read.fail_on_data_loss:
                     raise Unreadable(
                         f"stream {self.settings.where.stream!r}, see option startingOffsets: expected a sequence up to "
-                        f"{planning.behind(facts)}, which is the next one of the stream, seen {begin}"
+                        f"{planning.behind(facts)}, which is the next one of the stream, got {begin}"
                     )
                 return begin
             return facts.first_seq if begin == "earliest" else planning.behind(facts)
@@ -233,7 +233,7 @@ class RangeScan:
             yield from self._read(part)
         elif part.value is not None:
             raise Unreadable(
-                f"stream {self.settings.where.stream!r}: expected a part that this version of jsproto planned, seen {shorten(part)}: "
+                f"stream {self.settings.where.stream!r}: expected a part that this version of jsproto planned, got {shorten(part)}: "
                 "driver and executors need the same version"
             )
 

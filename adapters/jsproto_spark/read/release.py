@@ -200,7 +200,7 @@ class Release:
         policy = info.config.ack_policy
         if policy not in (_RESET if self._resets() else _ACKNOWLEDGED):
             raise Unreadable(
-                f"stream {self.settings.where.stream!r}, see option cursor: expected ack policy all of consumer {self.consumer}, seen "
+                f"stream {self.settings.where.stream!r}, see option cursor: expected ack policy all of consumer {self.consumer}, got "
                 f"{policy}: what is before a sequence cannot be released by it"
             )
 
@@ -236,7 +236,7 @@ class Release:
         )
         return Unreadable(
             f"stream {self.settings.where.stream!r}, see option takeOver: expected no other query to release with consumer "
-            f"{self.consumer}, seen query {owner_of(info)} (on {where}, since {since}; its checkpoint has that as owner): what one "
+            f"{self.consumer}, got query {owner_of(info)} (on {where}, since {since}; its checkpoint has that as owner): what one "
             "releases the other would miss. Take another cursor or other subjects; or, if that query is no more, set takeOver or "
             "delete the consumer"
         )
@@ -250,7 +250,7 @@ class Release:
     def _may_purge(self, stream: SyncStream, info: StreamInfo) -> None:
         if info.config.retention != RetentionPolicy.WORKQUEUE:
             raise Unreadable(
-                f"stream {stream.name!r}, see option releaseMode: expected a work-queue stream to purge, seen retention "
+                f"stream {stream.name!r}, see option releaseMode: expected a work-queue stream to purge, got retention "
                 f"{info.config.retention}; messages there are kept for others"
             )
         if self.settings.read.purge_despite_consumers:
@@ -273,13 +273,13 @@ class Release:
     def _not_alone(self, seen: str) -> Unreadable:
         return Unreadable(
             f"stream {self.settings.where.stream!r}, see option purgeDespiteConsumers: expected no consumer on a stream that is purged, "
-            f"seen {shorten(seen)}: they would lose messages"
+            f"got {shorten(seen)}: they would lose messages"
         )
 
     def _may_reset(self, info: StreamInfo) -> None:
         if info.config.retention == RetentionPolicy.WORKQUEUE:
             raise Unreadable(
-                f"stream {self.settings.where.stream!r}, see option releaseMode: expected purge for a work-queue stream, seen cursor"
+                f"stream {self.settings.where.stream!r}, see option releaseMode: expected purge for a work-queue stream, got cursor"
             )
 
 

@@ -106,7 +106,7 @@ class RowPublisher:
     def _null(self, subject: object, payload: object) -> InvalidColumns:
         name = "subject" if subject is None else "payload" if payload is None else self.ids
         return InvalidColumns(
-            f"stream {self.stream!r}: expected a value in column {name} of every row, seen NULL"
+            f"stream {self.stream!r}: expected a value in column {name} of every row, got NULL"
         )
 
 
@@ -124,28 +124,28 @@ def outgoing(schema: Iterable[AskedColumns], settings: Settings) -> RowPublisher
     for name, kind in types.items():
         if name not in known:
             raise InvalidColumns(
-                f"stream {where.stream!r}: expected columns among {', '.join(known)}, seen {shorten(name)}: select what is to be "
+                f"stream {where.stream!r}: expected columns among {', '.join(known)}, got {shorten(name)}: select what is to be "
                 "published"
             )
         if kind not in known[name]:
             wanted = " or ".join(known[name])
             raise InvalidColumns(
-                f"stream {where.stream!r}: expected column {name} as {wanted}, seen {kind}"
+                f"stream {where.stream!r}: expected column {name} as {wanted}, got {kind}"
             )
     if "payload" not in types:
-        raise InvalidColumns(f"stream {where.stream!r}: expected a column payload, seen none")
+        raise InvalidColumns(f"stream {where.stream!r}: expected a column payload, got none")
     if ids and ids not in types:
         raise InvalidColumns(
-            f"stream {where.stream!r}, see option msgIdColumn: expected a column {ids}, seen none"
+            f"stream {where.stream!r}, see option msgIdColumn: expected a column {ids}, got none"
         )
     if write.auto_msg_id and "msg_id" in types:
         raise InvalidColumns(
-            f"stream {where.stream!r}, see option autoMsgId: expected no column msg_id beside it, seen one"
+            f"stream {where.stream!r}, see option autoMsgId: expected no column msg_id beside it, got one"
         )
     if (write.subject is None) != ("subject" in types):
         seen = "both" if "subject" in types else "none"
         raise InvalidColumns(
-            f"stream {where.stream!r}, see option subject: expected it or a column subject, seen {seen}"
+            f"stream {where.stream!r}, see option subject: expected it or a column subject, got {seen}"
         )
     return RowPublisher(
         stream=where.stream,

@@ -185,7 +185,7 @@ def _answered(stream: str) -> Generator[None]:
     except NoResponders as error:
         text = " ".join(str(error).split())
         raise Unreadable(
-            f"stream {stream!r}, see option subject, or the column: expected a subject that the stream stores, seen one that no stream "
+            f"stream {stream!r}, see option subject, or the column: expected a subject that the stream stores, got one that no stream "
             f"does: {type(error).__name__}: {text}"
         ) from None
 

@@ -619,7 +619,7 @@ class Connection:
                 return
         self._reason = ServerErr(
             LinkEffect.ENDS,
-            RemoteProtocolError("expected nothing in clear between INFO and TLS, seen more"),
+            RemoteProtocolError("expected nothing in clear between INFO and TLS, got more"),
         )
 
     def _control(self, frame: Frame, now: float) -> None:

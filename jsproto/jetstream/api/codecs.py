@@ -413,7 +413,7 @@ class _Anything(Codec[object]):
 
 
 def within(part: str, misfit: CodecError) -> CodecError:
-    """The same misfit, seen from one level further out."""
+    """The same misfit, got from one level further out."""
     return CodecError(misfit.expected, misfit.seen, part + misfit.path)
 
 

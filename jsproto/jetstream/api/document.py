@@ -126,7 +126,7 @@ class Document:
         unknown = sorted(changes.keys() - known)
         if unknown:
             raise InvalidConfig(
-                f"expected settings of {type(self).__name__}, seen {shorten(unknown)}{meant(unknown, known)}"
+                f"expected settings of {type(self).__name__}, got {shorten(unknown)}{meant(unknown, known)}"
             )
         return evolve(self, **cast("dict[str, Any]", changes))
 
@@ -172,7 +172,7 @@ class Document:
         extra: object = self.extra
         if not isinstance(extra, Mapping):
             raise InvalidConfig(
-                f"expected a mapping as {type(self).__name__}.extra, seen {shorten(extra)}"
+                f"expected a mapping as {type(self).__name__}.extra, got {shorten(extra)}"
             )
         others = dict(extra)
         for name, codec, _ in table(type(self)):
@@ -181,7 +181,7 @@ class Document:
             with contextlib.suppress(CodecError):
                 codec.read(others[name])
                 raise InvalidConfig(
-                    f"expected unknown members in {type(self).__name__}.extra, seen {name!r}"
+                    f"expected unknown members in {type(self).__name__}.extra, got {name!r}"
                 )
             if _is_set(getattr(self, name)):
                 del others[name]
@@ -209,7 +209,7 @@ def _is_set(value: object) -> bool:
 
 
 def _sentence(document: type[Document], misfit: CodecError) -> str:
-    return f"expected {misfit.expected} as {document.__name__}{misfit.path}, seen {described(misfit.seen)}"
+    return f"expected {misfit.expected} as {document.__name__}{misfit.path}, got {described(misfit.seen)}"
 
 
 _TABLES: Final[dict[type[object], tuple[Row, ...]]] = {}

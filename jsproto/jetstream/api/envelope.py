@@ -108,13 +108,13 @@ def to_json(members: Mapping[str, object]) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         names = shorten(", ".join(str(name) for name in members))
         raise InvalidConfig(
-            f"expected values that JSON can carry in {names}, seen {shorten(str(error))}"
+            f"expected values that JSON can carry in {names}, got {shorten(str(error))}"
         ) from None
 
 
 def _unlike(expected: str, about: object, body: bytes) -> str:
     asked = f" ({about})" if str(about) else ""
-    return f"expected {expected}{asked}, seen {len(body)} bytes {shorten(body)}"
+    return f"expected {expected}{asked}, got {len(body)} bytes {shorten(body)}"
 
 
 def _bounded(body: bytes) -> None:

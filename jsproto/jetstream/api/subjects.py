@@ -44,7 +44,7 @@ class ApiSubjects:
     def for_domain(cls, domain: str) -> Self:
         """The API of another domain, ``$JS.<domain>.API``."""
         if not isinstance(domain, str) or not domain or "." in domain:
-            raise InvalidSubject(f"expected a domain of one token, seen {shorten(domain)}")
+            raise InvalidSubject(f"expected a domain of one token, got {shorten(domain)}")
         return cls(f"$JS.{domain}.API")
 
     def account_info(self) -> str:
@@ -209,5 +209,5 @@ class ApiSubjects:
 def _account(account: str) -> str:
     """The name of an account as one token."""
     if not isinstance(account, str) or "." in account or not literal(account):
-        raise InvalidSubject(f"expected an account of one token, seen {shorten(account)}")
+        raise InvalidSubject(f"expected an account of one token, got {shorten(account)}")
     return publish_subject(account)

@@ -147,7 +147,7 @@ class Timestamp:
     def __attrs_post_init__(self) -> None:
         if not _FIRST <= self.ns <= _LAST:
             raise InvalidConfig(
-                f"expected nanoseconds of an instant of the years 2 to 9999, seen {shorten(self.ns)}"
+                f"expected nanoseconds of an instant of the years 2 to 9999, got {shorten(self.ns)}"
             )
 
     @classmethod
@@ -163,7 +163,7 @@ class Timestamp:
         """
         found = _RFC3339.fullmatch(text)
         if found is None:
-            raise InvalidResponse(f"expected an RFC 3339 time, seen {shorten(text)}")
+            raise InvalidResponse(f"expected an RFC 3339 time, got {shorten(text)}")
         year, month, day, hour, minute, second, fraction, sign, off_hours, off_minutes = (
             found.groups()
         )
@@ -182,7 +182,7 @@ class Timestamp:
             moment = datetime(*numbers, tzinfo=UTC)
         except ValueError as error:
             raise InvalidResponse(
-                f"expected an RFC 3339 time, seen {shorten(text)}: {error}"
+                f"expected an RFC 3339 time, got {shorten(text)}: {error}"
             ) from error
         ns = nanoseconds(moment - _EPOCH)
         ns += _NS_OF_S if leap else int((fraction or "").ljust(9, "0"))
@@ -192,7 +192,7 @@ class Timestamp:
         if ns < _FIRST:
             return None
         if ns > _LAST:
-            raise InvalidResponse(f"expected a time up to the year 9999, seen {shorten(text)}")
+            raise InvalidResponse(f"expected a time up to the year 9999, got {shorten(text)}")
         return cls(ns)
 
     @classmethod
@@ -206,9 +206,9 @@ class Timestamp:
         if isinstance(moment, Timestamp):
             return moment
         if not isinstance(moment, datetime):
-            raise InvalidConfig(f"expected a datetime or a Timestamp, seen {shorten(moment)}")
+            raise InvalidConfig(f"expected a datetime or a Timestamp, got {shorten(moment)}")
         if moment.tzinfo is None or moment.utcoffset() is None:
-            raise InvalidConfig(f"expected a datetime with a time zone, seen {moment!r}")
+            raise InvalidConfig(f"expected a datetime with a time zone, got {moment!r}")
         return cls(nanoseconds(moment - _EPOCH))
 
     @property

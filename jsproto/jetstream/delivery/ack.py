@@ -108,11 +108,11 @@ def nanoseconds(seconds: float | timedelta, about: str) -> int:
         exact = seconds * 1_000_000_000
     else:
         raise InvalidConfig(
-            f"expected seconds or a timedelta as {about}, seen {type(seconds).__name__} {shorten(seconds)}"
+            f"expected seconds or a timedelta as {about}, got {type(seconds).__name__} {shorten(seconds)}"
         )
     if not 0 <= exact <= INT64_MAX:
         raise InvalidConfig(
-            f"expected {about} between 0 and {INT64_MAX} ns, seen {shorten(seconds)}"
+            f"expected {about} between 0 and {INT64_MAX} ns, got {shorten(seconds)}"
         )
     return round(exact)
 
@@ -164,12 +164,12 @@ class InProgress:
 
 def _reason(given: str) -> str:
     if not isinstance(given, str):
-        raise InvalidConfig(f"expected text as the reason of a term, seen {type(given).__name__}")
+        raise InvalidConfig(f"expected text as the reason of a term, got {type(given).__name__}")
     try:
         given.encode()
     except UnicodeEncodeError:
         raise InvalidConfig(
-            f"expected a reason that UTF-8 can carry, seen {shorten(given)}"
+            f"expected a reason that UTF-8 can carry, got {shorten(given)}"
         ) from None
     return given.strip()
 
@@ -228,7 +228,7 @@ class Next:
         for name, given, least in (("batch", self.batch, 1), ("max_bytes", self.max_bytes, 0)):
             if not isinstance(given, int) or isinstance(given, bool) or given < least:
                 raise InvalidConfig(
-                    f"expected a whole number of at least {least} as {name}, seen {shorten(given)}"
+                    f"expected a whole number of at least {least} as {name}, got {shorten(given)}"
                 )
 
     def payload(self) -> bytes:
@@ -381,5 +381,5 @@ def is_ack_for(subject: str, stream: str, consumer: str) -> bool:
 
 def _invalid(reply: str, expected: str) -> InvalidAckSubject:
     return InvalidAckSubject(
-        f"expected {expected} in the reply subject of a JetStream message, seen {shorten(reply)}"
+        f"expected {expected} in the reply subject of a JetStream message, got {shorten(reply)}"
     )

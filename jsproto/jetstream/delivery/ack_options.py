@@ -54,7 +54,7 @@ def _state_of(acking: AckOptions) -> AckState:
         return _STATES.get(AckPolicy(policy), OPEN)
     except ValueError:
         raise InvalidConfig(
-            f"expected one of {', '.join(AckPolicy)} as policy, seen {shorten(policy)}"
+            f"expected one of {', '.join(AckPolicy)} as policy, got {shorten(policy)}"
         ) from None
 
 
@@ -71,7 +71,7 @@ def _wished(acking: AckOptions) -> float:
         return 0.0 if acking.wait is None else acking.wait / _BEATS
     if acking.wait is not None and 2 * acking.in_progress >= acking.wait:
         raise InvalidConfig(
-            f"expected in_progress below half of ack_wait ({acking.wait} s), seen {acking.in_progress} s"
+            f"expected in_progress below half of ack_wait ({acking.wait} s), got {acking.in_progress} s"
         )
     return acking.in_progress
 

@@ -207,7 +207,7 @@ def _once(message: JsMessage) -> None:
 
 def _of_nobody(reply: str) -> InvalidAckSubject:
     return InvalidAckSubject(
-        f"expected {ACK_ROOT} at the beginning of the reply subject of an open message, seen {shorten(reply)}"
+        f"expected {ACK_ROOT} at the beginning of the reply subject of an open message, got {shorten(reply)}"
     )
 
 
@@ -297,7 +297,7 @@ class Settlement:
     def __init__(self, message: JsMessage, verb: Verb, reply: str = "") -> None:
         if isinstance(verb, Next) != bool(reply):
             raise LocalProtocolError(
-                f"expected a reply subject with Next and only there, seen {verb} with {shorten(reply)}"
+                f"expected a reply subject with Next and only there, got {verb} with {shorten(reply)}"
             )
         self.message = message
         self.verb = verb
@@ -364,7 +364,7 @@ def confirmed(
         LocalProtocolError: a verb that can't be confirmed.
     """
     if isinstance(verb, Next):
-        raise LocalProtocolError(f"expected a verb whose answer is empty, seen {verb}")
+        raise LocalProtocolError(f"expected a verb whose answer is empty, got {verb}")
     within = seconds("timeout", timeout)
     before = message.state
     going_on = isinstance(verb, InProgress)

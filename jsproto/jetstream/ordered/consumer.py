@@ -106,7 +106,7 @@ _CAUGHT_UP: Final[Delivery] = ("", "", "", None, b"")
 
 
 class OrderedConsumer(Conversation[T], Generic[T]):
-    """A feed of a stream's messages, each once and in order, seen through a view.
+    """A feed of a stream's messages, each once and in order, got through a view.
 
     Args:
         api: where the API is.

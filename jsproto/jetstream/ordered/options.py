@@ -83,13 +83,13 @@ def _checked(options: OrderedOptions) -> ConsumerConfig:
         if value is not None and value != allowed:
             said = "none" if allowed in (None, ()) else repr(allowed)
             raise InvalidConfig(
-                f"expected {said} as {name} of an ordered consumer, seen {shorten(value)}: {why}"
+                f"expected {said} as {name} of an ordered consumer, got {shorten(value)}: {why}"
             )
     _check_start(config)
     _check_reading(options)
     inactive = config.inactive_threshold
     if inactive is not None and inactive <= timedelta(0):
-        raise InvalidConfig(f"expected inactive_threshold above 0, seen {inactive}")
+        raise InvalidConfig(f"expected inactive_threshold above 0, got {inactive}")
     if config.deliver_policy == DeliverPolicy.LAST_PER_SUBJECT and not (
         config.filter_subject or config.filter_subjects
     ):
@@ -114,12 +114,12 @@ def _check_start(config: ConsumerConfig) -> None:
         given = getattr(config, name) is not None
         if given != (name == needed):
             raise InvalidConfig(
-                f"expected {name} with deliver_policy {policy}, seen none"
+                f"expected {name} with deliver_policy {policy}, got none"
                 if name == needed
-                else f"expected no {name} with deliver_policy {policy}, seen {shorten(getattr(config, name))}"
+                else f"expected no {name} with deliver_policy {policy}, got {shorten(getattr(config, name))}"
             )
     if config.opt_start_seq is not None and config.opt_start_seq < 1:
-        raise InvalidConfig(f"expected opt_start_seq from 1, seen {config.opt_start_seq}")
+        raise InvalidConfig(f"expected opt_start_seq from 1, got {config.opt_start_seq}")
 
 
 def _check_reading(options: OrderedOptions) -> None:

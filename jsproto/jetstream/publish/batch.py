@@ -201,7 +201,7 @@ class BatchPublish(Conversation[PubAck]):
         for name, number, least in (("limit", limit, 1), ("retries", retries, 0)):
             if not isinstance(number, int) or isinstance(number, bool) or number < least:
                 raise InvalidConfig(
-                    f"expected a whole number of at least {least} as {name}, seen {shorten(number)}"
+                    f"expected a whole number of at least {least} as {name}, got {shorten(number)}"
                 )
         self._id = "" if batch_id is None else batch_name(batch_id)
         self._idle = seconds("idle", idle, finite=True)
@@ -465,12 +465,12 @@ class BatchPublish(Conversation[PubAck]):
             )
         if number or ack.batch != self._id:
             raise InvalidPubAck(
-                f"expected the acknowledgement of batch {self._id!r}, seen that of batch {shorten(ack.batch)}",
+                f"expected the acknowledgement of batch {self._id!r}, got that of batch {shorten(ack.batch)}",
                 body,
             )
         if ack.count != self.sent:
             raise InvalidPubAck(
-                f"expected the acknowledgement of {self.sent} messages of batch {self._id!r}, seen {shorten(ack.count)}; "
+                f"expected the acknowledgement of {self.sent} messages of batch {self._id!r}, got {shorten(ack.count)}; "
                 f"unknown if stored",
                 body,
             )
@@ -551,5 +551,5 @@ class WholeBatch(BatchPublish):
             self._rules.take(subject, headers)
             self._waiting.append((subject, payload, None if headers is None else headers.encode()))
         if not self._waiting:
-            raise InvalidConfig("expected at least one message in a batch, seen none")
+            raise InvalidConfig("expected at least one message in a batch, got none")
         self._draining = True

@@ -53,7 +53,7 @@ def batch_name(batch_id: str) -> str:
         or not 0 < len(batch_id.encode("utf-8", "replace")) <= _LONGEST_ID
     ):
         raise InvalidConfig(
-            f"expected text of 1 to {_LONGEST_ID} bytes as batch_id, seen {shorten(batch_id)} (10179)"
+            f"expected text of 1 to {_LONGEST_ID} bytes as batch_id, got {shorten(batch_id)} (10179)"
         )
     Headers([(BATCH_ID, batch_id)])
     return batch_id
@@ -104,7 +104,7 @@ class BatchRules(Snapshottable):
         msg_id = message_id(asked)
         if msg_id in self._ids:
             raise InvalidConfig(
-                f"expected an id that no other message of the batch has, seen {shorten(msg_id)} (10201)"
+                f"expected an id that no other message of the batch has, got {shorten(msg_id)} (10201)"
             )
         self._expected(subject, asked)
         self._rolled_up(subject, asked.last(ROLLUP))
@@ -122,7 +122,7 @@ class BatchRules(Snapshottable):
         if asked.last(EXPECTED_LAST_SUBJECT_SEQUENCE) is not None and meant in self._subjects:
             raise InvalidConfig(
                 f"expected no {EXPECTED_LAST_SUBJECT_SEQUENCE} of a subject that the batch has written to, "
-                f"seen {shorten(meant)} (10164)"
+                f"got {shorten(meant)} (10164)"
             )
 
     def _rolled_up(self, subject: str, rollup: str | None) -> None:

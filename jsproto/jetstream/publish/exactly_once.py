@@ -95,7 +95,7 @@ class RetryPolicy:
         if self.within > self.duplicate_window.total_seconds():
             raise InvalidConfig(
                 f"expected at most the duplicate_window of the stream, {self.duplicate_window}, as within: "
-                f"behind it the same id is stored again, seen {self.within} s"
+                f"behind it the same id is stored again, got {self.within} s"
             )
 
 

@@ -279,10 +279,10 @@ class FastIngest(Conversation[IngestResult]):
     ) -> None:
         super().__init__()
         if gaps not in tuple(GapMode):
-            raise InvalidConfig(f"expected 'ok' or 'fail' as gaps, seen {shorten(gaps)} (10206)")
+            raise InvalidConfig(f"expected 'ok' or 'fail' as gaps, got {shorten(gaps)} (10206)")
         if not isinstance(flow, int) or isinstance(flow, bool) or not 0 < flow <= MOST_FLOW:
             raise InvalidConfig(
-                f"expected a whole number of 1 to {MOST_FLOW} as flow, seen {shorten(flow)}"
+                f"expected a whole number of 1 to {MOST_FLOW} as flow, got {shorten(flow)}"
             )
         self._gaps = GapMode(gaps)
         self._flow = flow
@@ -528,13 +528,13 @@ class FastIngest(Conversation[IngestResult]):
             )
         if ack.batch != self._id:
             raise InvalidPubAck(
-                f"expected the acknowledgement of batch {self._id!r}, seen that of batch {shorten(ack.batch)}",
+                f"expected the acknowledgement of batch {self._id!r}, got that of batch {shorten(ack.batch)}",
                 body,
             )
         count = ack.count
         if count is None or not 0 <= count <= self.sent:
             raise InvalidPubAck(
-                f"expected the number up to which batch {self._id!r} was dealt with, of {self.sent}, seen {shorten(count)}; {self._known}",
+                f"expected the number up to which batch {self._id!r} was dealt with, of {self.sent}, got {shorten(count)}; {self._known}",
                 body,
             )
         self._all_up_to(count, None)
@@ -552,7 +552,7 @@ class FastIngest(Conversation[IngestResult]):
     def _fault(self, first: int, last: int, error: JsprotoError) -> None:
         if not 1 <= first <= last <= self.sent:
             raise InvalidPubAck(
-                f"expected numbers of 1 to {self.sent} in an answer, seen {first} to {last}"
+                f"expected numbers of 1 to {self.sent} in an answer, got {first} to {last}"
             )
         self._faulted = max(self._faulted, last)
         self._heard = max(self._heard, last)

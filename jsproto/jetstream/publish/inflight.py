@@ -107,7 +107,7 @@ class InFlight(Snapshottable):
         for name, given, least in (("messages", max_messages, 1), ("bytes", max_bytes, 0)):
             if not isinstance(given, int) or isinstance(given, bool) or given < least:
                 raise InvalidConfig(
-                    f"expected at least {least} as max {name} in flight, seen {shorten(given)}"
+                    f"expected at least {least} as max {name} in flight, got {shorten(given)}"
                 )
         self.max_messages = max_messages
         self.max_bytes = max_bytes
@@ -134,7 +134,7 @@ class InFlight(Snapshottable):
             LocalProtocolError: the token is taken.
         """
         if token in self.open:
-            raise LocalProtocolError(f"expected a token that is not in use, seen {shorten(token)}")
+            raise LocalProtocolError(f"expected a token that is not in use, got {shorten(token)}")
         self.open[token] = message
         self.pending += 1
         self.bytes += message[SIZE]

@@ -66,5 +66,5 @@ def unpacked(item: object) -> tuple[str, bytes, Headers | None]:
             return subject, payload_bytes(cast("object", payload)), headers
     seen = ", ".join(type(each).__name__ for each in parts)
     raise LocalProtocolError(
-        f"expected a Publish, (subject, payload) or (subject, payload, headers), seen ({seen})"
+        f"expected a Publish, (subject, payload) or (subject, payload, headers), got ({seen})"
     )

@@ -592,7 +592,7 @@ class PublishWindow(Conversation[PublishResult]):
             seen = f"{self.pending} messages of {self.pending_bytes} bytes under way"
             if not self.port.up:
                 seen += " and no link"
-            text = f"expected room within a stall_wait of {self._stall_wait} s, seen {seen} for {waited:.3f} s; nothing was sent"
+            text = f"expected room within a stall_wait of {self._stall_wait} s, got {seen} for {waited:.3f} s; nothing was sent"
             raise WindowFull(text, self.pending, self.pending_bytes, waited)
 
     def _relieved(self) -> None:

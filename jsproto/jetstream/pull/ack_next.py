@@ -70,7 +70,7 @@ class AckNext(Consume[M]):
     ) -> None:
         if options.max_messages != 1:
             raise InvalidConfig(
-                f"expected max_messages=1 for one message at a time, seen {options.max_messages}"
+                f"expected max_messages=1 for one message at a time, got {options.max_messages}"
             )
         super().__init__(subject, options, message)
         self.wanted = True
@@ -101,7 +101,7 @@ class AckNext(Consume[M]):
             AlreadySettled: it is settled already, and the feed is strict.
         """
         if not isinstance(item, JsMessage) or item.feed is not self:
-            raise LocalProtocolError(f"expected a message of this feed, seen {shorten(item)}")
+            raise LocalProtocolError(f"expected a message of this feed, got {shorten(item)}")
         if not self.port.up:
             if self.ended:
                 expected = "expected an open feed, or a link for the ack; this one has ended"

@@ -46,10 +46,10 @@ def _template_of(options: ConsumeOptions) -> PullTemplate:
             check_number(name, threshold, (int,))
     if options.max_messages is not None and options.max_bytes is not None:
         raise InvalidConfig(
-            "expected max_messages or max_bytes, seen both (ADR-37); within_bytes bounds the bytes of a consume by messages"
+            "expected max_messages or max_bytes, got both (ADR-37); within_bytes bounds the bytes of a consume by messages"
         )
     if options.within_bytes is not None and options.max_bytes is not None:
-        raise InvalidConfig("expected max_bytes or within_bytes, seen both")
+        raise InvalidConfig("expected max_bytes or within_bytes, got both")
     seconds("expires", options.expires, least=1, above=False, finite=True)  # ADR-37
     seconds_or_none("idle_heartbeat", options.idle_heartbeat)
     seconds("inactive_threshold", options.inactive_threshold, above=False)
@@ -58,11 +58,11 @@ def _template_of(options: ConsumeOptions) -> PullTemplate:
     least, most = _HEARTBEATS
     if not least <= options.heartbeat <= most:
         raise InvalidConfig(
-            f"expected idle_heartbeat from {least} to {most} s (ADR-37), seen {shorten(options.heartbeat)}"
+            f"expected idle_heartbeat from {least} to {most} s (ADR-37), got {shorten(options.heartbeat)}"
         )
     if options.retry_wait > options.retry_wait_max:
         raise InvalidConfig(
-            f"expected retry_wait <= retry_wait_max, seen {options.retry_wait} and {options.retry_wait_max}"
+            f"expected retry_wait <= retry_wait_max, got {options.retry_wait} and {options.retry_wait_max}"
         )
     # Credits and liveness refuse what they can't work with.
     options.credits()

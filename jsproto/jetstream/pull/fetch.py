@@ -520,6 +520,6 @@ class FetchOne(Fetch[M]):
     ) -> None:
         if options.max_messages != 1:
             raise InvalidConfig(
-                f"expected max_messages=1 for one message, seen {options.max_messages}"
+                f"expected max_messages=1 for one message, got {options.max_messages}"
             )
         super().__init__(subject, options, message)

@@ -68,7 +68,7 @@ def _server_wait_of(options: FetchOptions) -> float:
     checked_amount("max_bytes", options.max_bytes)
     checked_pin(options.pin)
     if options.max_messages is None and options.max_bytes is None:
-        raise InvalidConfig("expected max_messages or max_bytes, seen neither")
+        raise InvalidConfig("expected max_messages or max_bytes, got neither")
     for name, value in (("expires", options.expires), ("timeout", options.timeout)):
         seconds_or_none(name, value)
     seconds_or_none("idle_heartbeat", options.idle_heartbeat, above=False)
@@ -78,7 +78,7 @@ def _server_wait_of(options: FetchOptions) -> float:
         and options.timeout < options.expires
     ):
         raise InvalidConfig(
-            f"expected a timeout of at least expires ({options.expires} s), seen {options.timeout} s"
+            f"expected a timeout of at least expires ({options.expires} s), got {options.timeout} s"
         )
     if options.expires is not None:
         return options.expires

@@ -261,16 +261,16 @@ class PullTemplate:
         priority: int | None = None,
     ) -> None:
         if expires is not None and not (isfinite(expires) and expires > 0):
-            raise InvalidConfig(f"expected expires above 0 s, or None, seen {shorten(expires)}")
+            raise InvalidConfig(f"expected expires above 0 s, or None, got {shorten(expires)}")
         if not (isfinite(idle_heartbeat) and idle_heartbeat >= 0):
             raise InvalidConfig(
-                f"expected idle_heartbeat of 0 s or more, seen {shorten(idle_heartbeat)}"
+                f"expected idle_heartbeat of 0 s or more, got {shorten(idle_heartbeat)}"
             )
         if idle_heartbeat and (
             expires is None or 2 * nanoseconds(idle_heartbeat) > nanoseconds(expires)
         ):
             raise InvalidConfig(
-                f"expected idle_heartbeat of at most half of expires ({expires} s), seen {idle_heartbeat} s"
+                f"expected idle_heartbeat of at most half of expires ({expires} s), got {idle_heartbeat} s"
             )
         _checked_priority(group, min_pending, min_ack_pending, priority)
         self.expires = expires
@@ -300,7 +300,7 @@ def _checked_priority(
 ) -> None:
     if group and _GROUP(group) is None:
         raise InvalidConfig(
-            f"expected a group of 1 to 16 letters, digits, / _ = or - (ADR-42), seen {shorten(group)}"
+            f"expected a group of 1 to 16 letters, digits, / _ = or - (ADR-42), got {shorten(group)}"
         )
     for name, value in (("min_pending", min_pending), ("min_ack_pending", min_ack_pending)):
         if not (is_number(value, (int,)) and 0 <= value <= INT64_MAX):
@@ -368,7 +368,7 @@ def checked_pin(pin: str) -> None:
     """
     if pin and (not isinstance(pin, str) or _WORD(pin) is None):
         raise InvalidConfig(
-            f"expected a pin id of 1 to 64 letters, digits, / _ = or -, seen {shorten(pin)}"
+            f"expected a pin id of 1 to 64 letters, digits, / _ = or -, got {shorten(pin)}"
         )
 
 

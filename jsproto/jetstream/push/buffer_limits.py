@@ -44,7 +44,7 @@ class BufferLimits(Snapshottable):
     def __init__(self, max_messages: int, max_bytes: int, policy: Overflow) -> None:
         for name, given in (("max_messages", max_messages), ("max_bytes", max_bytes)):
             if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-                raise InvalidConfig(f"expected {name} of at least 1, seen {shorten(given)}")
+                raise InvalidConfig(f"expected {name} of at least 1, got {shorten(given)}")
         self.max_messages = max_messages
         self.max_bytes = max_bytes
         self.policy = policy

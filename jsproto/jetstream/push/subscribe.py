@@ -107,11 +107,11 @@ class Subscribe:
         _one("consumer", self.consumer, config.durable_name or config.name)
         if self.queue and self.pull:
             raise InvalidConfig(
-                f"expected no queue for a pull subscription, seen {shorten(self.queue)}"
+                f"expected no queue for a pull subscription, got {shorten(self.queue)}"
             )
         if self.subject and config.filter_subjects:
             raise InvalidConfig(
-                f"expected a subject or filter_subjects, seen both: {shorten(self.subject)} and {shorten(config.filter_subjects)}"
+                f"expected a subject or filter_subjects, got both: {shorten(self.subject)} and {shorten(config.filter_subjects)}"
             )
         config.checked()
         for given, check in (
@@ -191,7 +191,7 @@ def _one(what: str, given: str, setting: str | None) -> str:
     """What was said in one of two places."""
     if given and setting and given != setting:
         raise InvalidConfig(
-            f"expected one {what}, seen {shorten(given)} and, in the settings, {shorten(setting)}"
+            f"expected one {what}, got {shorten(given)} and, in the settings, {shorten(setting)}"
         )
     return given or setting or ""
 
@@ -289,7 +289,7 @@ def bind_pull(
         NoMatchingStream, SubscribeRefused, JetStreamError: as `locate` and `ensure`.
     """
     if not asked.pull:
-        raise InvalidConfig("expected a subscription that pulls, seen one that is pushed")
+        raise InvalidConfig("expected a subscription that pulls, got one that is pushed")
     stream = asked.stream or (yield from _stream(api, asked, timeout))
     named = evolve(asked, stream=stream)
     try:

@@ -377,7 +377,7 @@ def refusal(
     true = frozenset(facts)
     for check in CHECKS:
         if check.phase is phase and check.holds(true):
-            said = f"expected {check.expected}, seen {check.seen}".format_map(values)
+            said = f"expected {check.expected}, got {check.seen}".format_map(values)
             return RejectedSubscribe(check, said)
     return None
 

@@ -148,11 +148,11 @@ class DirectGetSource(RangeSource):
         for before, place in zip([track.last, *places], places, strict=False):
             if place <= before:
                 raise InvalidResponse(
-                    f"{self._about}: expected a sequence behind {before}, seen {place}"
+                    f"{self._about}: expected a sequence behind {before}, got {place}"
                 )
         if header_value(added_by_get(page[-1][BLOCK] or b""), b"Nats-Num-Pending") is None:
             raise DirectUnavailable(
-                f"{self._about}: expected an answer that says what is pending, seen none: "
+                f"{self._about}: expected an answer that says what is pending, got none: "
                 "servers before 2.11 do not answer direct gets in batches"
             )
         inside = sum(place < track.hi for place in places)

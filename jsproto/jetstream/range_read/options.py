@@ -54,7 +54,7 @@ class ReadMode(IdentityEnum):
 
 def _subjects(given: Sequence[str]) -> tuple[str, ...]:
     if isinstance(given, str):
-        raise InvalidConfig(f"expected several subjects, seen {given!r}")
+        raise InvalidConfig(f"expected several subjects, got {given!r}")
     return tuple(subscription_subject(each) for each in given)
 
 
@@ -138,7 +138,7 @@ class RangeOptions:
         sequence("lo", self.lo)
         sequence("hi", self.hi)
         if self.hi < self.lo:
-            raise InvalidConfig(f"expected hi at or behind lo {self.lo}, seen {self.hi}")
+            raise InvalidConfig(f"expected hi at or behind lo {self.lo}, got {self.hi}")
         seconds("patience", self.patience, finite=True)
         seconds("create_timeout", self.create_timeout, finite=True)
         if self.created is not None:

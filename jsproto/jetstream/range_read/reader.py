@@ -412,7 +412,7 @@ class RangeReader(Conversation[Rows]):
         meant = self.options.created
         if meant is None or created == meant:
             return False
-        text = f"expected stream {self.stream} of {meant}, seen one of {created}: it was deleted and made again"
+        text = f"expected stream {self.stream} of {meant}, got one of {created}: it was deleted and made again"
         self._refuse(StreamRecreated(text, self.stream, str(meant), str(created)), now)
         return True
 

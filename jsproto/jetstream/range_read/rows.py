@@ -344,9 +344,7 @@ def place_of(block: bytes | None, name: bytes) -> str:
     """
     said = None if block is None else header_value(block, name)
     if not said:
-        raise InvalidResponse(
-            f"expected {name.decode()} of a stored message, seen {shorten(block)}"
-        )
+        raise InvalidResponse(f"expected {name.decode()} of a stored message, got {shorten(block)}")
     return said
 
 
@@ -358,5 +356,5 @@ def instant(text: str) -> int:
     """
     moment = Timestamp.parse(text)
     if moment is None:
-        raise InvalidResponse(f"expected the time of a stored message, seen {shorten(text)}")
+        raise InvalidResponse(f"expected the time of a stored message, got {shorten(text)}")
     return moment.ns

@@ -107,9 +107,7 @@ class BatchOptions:
 
     def __attrs_post_init__(self) -> None:
         if isinstance(self.multi_last, str):
-            raise InvalidConfig(
-                f"expected several subjects as multi_last, seen {self.multi_last!r}"
-            )
+            raise InvalidConfig(f"expected several subjects as multi_last, got {self.multi_last!r}")
         object.__setattr__(self, "multi_last", tuple(self.multi_last))
         for name, value in (
             ("seq", self.seq),
@@ -130,9 +128,9 @@ class BatchOptions:
 
     def _check_together(self) -> None:
         if self.seq is not None and self.start_time is not None:
-            raise InvalidConfig("expected seq or start_time, seen both")
+            raise InvalidConfig("expected seq or start_time, got both")
         if self.up_to_seq is not None and self.up_to_time is not None:
-            raise InvalidConfig("expected up_to_seq or up_to_time, seen both")
+            raise InvalidConfig("expected up_to_seq or up_to_time, got both")
         if self.multi_last and (self.next_by_subj or self.start_time is not None):
             raise InvalidConfig("expected multi_last alone, or with seq, up_to_seq or up_to_time")
         if not self.multi_last and (self.up_to_seq is not None or self.up_to_time is not None):
@@ -383,12 +381,12 @@ class DirectBatch(Conversation[StoredMessage]):
         options = self.options
         if found.seq <= self.last_seq:
             raise InvalidResponse(
-                f"{self._about}: expected a sequence behind {self.last_seq}, seen {found.seq}"
+                f"{self._about}: expected a sequence behind {self.last_seq}, got {found.seq}"
             )
         since = options.start_time
         if isinstance(since, Timestamp) and not self.got and found.time < since:
             raise InvalidResponse(
-                f"{self._about}: expected a message of {since} or later, seen one of {found.time}: "
+                f"{self._about}: expected a message of {since} or later, got one of {found.time}: "
                 "servers before 2.11 do not know a start time"
             )
         if options.multi_last and self.pending is not None and found.num_pending is not None:
@@ -438,7 +436,7 @@ class DirectBatch(Conversation[StoredMessage]):
         up_to = header_value(block, b"Nats-UpTo-Sequence")
         if pending is None:
             raise InvalidResponse(
-                f"{self._about}: expected an end that says what is pending, seen none"
+                f"{self._about}: expected an end that says what is pending, got none"
             )
         before, left = self.pending, number(pending)
         if self.options.multi_last:

@@ -494,7 +494,7 @@ class Restore(SnapshotTransfer[StreamInfo]):
                 if message.payload:
                     members_or_error(message.payload, self._about)
                     raise InvalidResponse(
-                        f"{self._about}: expected an empty answer to a chunk, seen {shorten(message.payload)}"
+                        f"{self._about}: expected an empty answer to a chunk, got {shorten(message.payload)}"
                     )
             self._settle(now)
         except JsprotoError as error:
@@ -601,7 +601,7 @@ class Restore(SnapshotTransfer[StreamInfo]):
         subject = members["deliver_subject"]
         if not isinstance(subject, str) or not subject:
             raise InvalidResponse(
-                f"{self._about}: expected a subject for the chunks, seen {subject!r}"
+                f"{self._about}: expected a subject for the chunks, got {subject!r}"
             )
         self._subject = subject
 

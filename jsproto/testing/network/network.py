@@ -197,7 +197,7 @@ class Network:
         self._standing += 1
         self.moments += 1
         if self._standing > _MOST_MOMENTS:
-            raise Restless(f"expected rest, seen {_MOST_MOMENTS} moments at second {self.now:.6f}")
+            raise Restless(f"expected rest, got {_MOST_MOMENTS} moments at second {self.now:.6f}")
         now = self.now
         while self._agenda and self._agenda[0][0] <= now:
             heappop(self._agenda)[2]()
@@ -316,7 +316,7 @@ class Network:
             elif not out:
                 return
         raise Restless(
-            f"expected rest of {host.name}, seen {_MOST_ROUNDS} rounds at second {self.now:.6f}"
+            f"expected rest of {host.name}, got {_MOST_ROUNDS} rounds at second {self.now:.6f}"
         )
 
     def _dialled(self, host: Host, local: float) -> None:
@@ -329,7 +329,7 @@ class Network:
             cid = None
         if cid is None:
             host.machine.transport_down(
-                ConnectFailed("expected a server that answers, seen none"), local
+                ConnectFailed("expected a server that answers, got none"), local
             )
             return
         cable = Cable(cid, self.road, self._chance.fork(f"{host.name} {cid}"))

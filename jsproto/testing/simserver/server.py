@@ -261,7 +261,7 @@ class SimServer:
         answer = self._api.answer(API_PREFIX + subject, None, payload, at) if self._up else None
         if answer is None:
             raise LocalProtocolError(
-                f"expected an API request that is answered, seen {shorten(subject)}"
+                f"expected an API request that is answered, got {shorten(subject)}"
             )
         return table(read(answer.body))
 
@@ -301,7 +301,7 @@ class SimServer:
         found = self._jetstream.consumers.get(stream, {}).get(consumer)
         if found is None:
             raise LocalProtocolError(
-                f"expected a consumer of the model, seen {shorten(f'{stream} > {consumer}')}"
+                f"expected a consumer of the model, got {shorten(f'{stream} > {consumer}')}"
             )
         found.led_elsewhere()
         self._jetstream.refresh(self._jetstream.streams[stream])
@@ -507,6 +507,6 @@ class SimServer:
         session = self._sessions.get(cid)
         if session is None:
             raise LocalProtocolError(
-                f"expected a connection of the model (1 to {self._next_cid - 1}, not long gone), seen {cid!r}"
+                f"expected a connection of the model (1 to {self._next_cid - 1}, not long gone), got {cid!r}"
             )
         return session

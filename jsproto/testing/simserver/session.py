@@ -1,4 +1,4 @@
-"""One client connection, seen from the server: handshake, options, subscriptions, pings, and what
+"""One client connection, got from the server: handshake, options, subscriptions, pings, and what
 ends it.
 
 A session reads commands and answers what is its own business; publishes go to the :class:`Core`

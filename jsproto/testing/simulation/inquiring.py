@@ -223,7 +223,7 @@ class Lists(Inquires):
             told = cast("AccountInfo", item).streams
             if not min(len(before), len(after)) <= told <= max(len(before), len(after)):
                 raise RuleBroken(
-                    "outcome", f"{self.name}: the account has {after}, seen {told} streams"
+                    "outcome", f"{self.name}: the account has {after}, got {told} streams"
                 )
             return
         names = frozenset(_name_of(each) for each in cast("tuple[object, ...]", item))
@@ -231,7 +231,7 @@ class Lists(Inquires):
             return
         if names != after:
             raise RuleBroken(
-                "outcome", f"{self.name}: {question.what} are {sorted(after)}, seen {sorted(names)}"
+                "outcome", f"{self.name}: {question.what} are {sorted(after)}, got {sorted(names)}"
             )
 
     def failed(self, question: _Question, error: JsprotoError) -> None:

@@ -119,7 +119,7 @@ class Scenario:
             return cls(**members, works=works, storms=storms, faults=faults)  # type: ignore[arg-type]  # the same
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise LocalProtocolError(
-                f"expected the text of a scenario, seen {shorten(text)}: {error}"
+                f"expected the text of a scenario, got {shorten(text)}: {error}"
             ) from None
 
     def without(

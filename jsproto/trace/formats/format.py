@@ -103,7 +103,7 @@ def first_lines(about: Mapping[str, str]) -> str:
     for name, text in about.items():
         if _NAME(name) is None or len(text.splitlines()) > 1 or text != text.strip():
             raise LocalProtocolError(
-                f"expected a name and one line of text, seen {shorten((name, text))}"
+                f"expected a name and one line of text, got {shorten((name, text))}"
             )
         lines.append(f": {name} {text}".rstrip())
     return "\n".join(lines) + "\n"
@@ -134,16 +134,14 @@ def record_line(record: Record) -> str:
             return f"= {_conn(record.conn)} waited\n"
         case _:
             if _NAME(record.name) is None:
-                raise LocalProtocolError(
-                    f"expected a name of one word, seen {shorten(record.name)}"
-                )
+                raise LocalProtocolError(f"expected a name of one word, got {shorten(record.name)}")
             kind = "=" if isinstance(record, Happened) else "!"
             return f"{kind} {_conn(record.conn)} {record.name}{_detail(record.detail)}\n"
 
 
 def _conn(conn: str) -> str:
     if conn and (_NAME(conn) is None or conn == "-"):
-        raise LocalProtocolError(f"expected a connection's name of one word, seen {shorten(conn)}")
+        raise LocalProtocolError(f"expected a connection's name of one word, got {shorten(conn)}")
     return conn or "-"
 
 
@@ -191,7 +189,7 @@ class LineReader:
         if kind in _WAYS:
             conn, blank, text = line[2:].partition(b" ")
             if not blank:
-                raise LocalProtocolError(f"expected a connection and bytes, seen {shorten(line)}")
+                raise LocalProtocolError(f"expected a connection and bytes, got {shorten(line)}")
             name, data = self._names.get(conn) or self._name(conn), self._bytes(text)
             if kind == b"< ":
                 return Received(at=self.at, conn=name, data=data)
@@ -204,7 +202,7 @@ class LineReader:
         if not line or line[:1] == b"#":
             return None
         raise LocalProtocolError(
-            f"expected a line that begins with @ ! < > or =, seen {shorten(line)}"
+            f"expected a line that begins with @ ! < > or =, got {shorten(line)}"
         )
 
     def _name(self, conn: bytes) -> str:
@@ -217,16 +215,16 @@ class LineReader:
 
     def _clock(self, text: bytes) -> None:
         if _TIME(text) is None:
-            raise LocalProtocolError(f"expected seconds since the start, seen {shorten(text)}")
+            raise LocalProtocolError(f"expected seconds since the start, got {shorten(text)}")
         at = float(text)
         if at < self.at:
-            raise LocalProtocolError(f"expected a time of at least {self.at}, seen {shorten(text)}")
+            raise LocalProtocolError(f"expected a time of at least {self.at}, got {shorten(text)}")
         self.at = at
 
     def _words(self, kind: bytes, text: bytes) -> Record:
         parts = text.split(b" ", 2)
         if len(parts) < 2:
-            raise LocalProtocolError(f"expected a connection and a name, seen {shorten(text)}")
+            raise LocalProtocolError(f"expected a connection and a name, got {shorten(text)}")
         conn, name = self._name(parts[0]), _text(parts[1])
         detail = _object(parts[2]) if len(parts) > 2 else {}
         if kind == b"! ":
@@ -253,12 +251,12 @@ class LineReader:
         size = int(digits)
         if not 0 < size <= MOST_BYTES:
             raise LocalProtocolError(
-                f"expected \\{{n}} with n from 1 to {MOST_BYTES}, seen {shorten(digits.decode())}"
+                f"expected \\{{n}} with n from 1 to {MOST_BYTES}, got {shorten(digits.decode())}"
             )
         self._hidden += size
         if self._hidden > self._most:
             raise LocalProtocolError(
-                f"expected at most {self._most} hidden bytes in one file, seen more"
+                f"expected at most {self._most} hidden bytes in one file, got more"
             )
         return b"." * size
 
@@ -282,14 +280,14 @@ def _plain(text: bytes) -> bytes:
         if _ESCAPED(text) is not None:
             return text.decode("unicode_escape").encode("latin-1")
     raise LocalProtocolError(
-        f"expected printable ASCII with \\\\ \\r \\n \\t \\xNN or \\{{n}}, seen {shorten(text)}"
+        f"expected printable ASCII with \\\\ \\r \\n \\t \\xNN or \\{{n}}, got {shorten(text)}"
     )
 
 
 def _text(word: bytes) -> str:
     text = word.decode("utf-8", "replace")
     if _NAME(text) is None:
-        raise LocalProtocolError(f"expected a name of one word, seen {shorten(word)}")
+        raise LocalProtocolError(f"expected a name of one word, got {shorten(word)}")
     return text
 
 
@@ -297,9 +295,7 @@ def _object(text: bytes) -> dict[str, object]:
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise LocalProtocolError(
-            f"expected a JSON object, seen {shorten(text)} ({error})"
-        ) from None
+        raise LocalProtocolError(f"expected a JSON object, got {shorten(text)} ({error})") from None
     if not isinstance(value, dict):
-        raise LocalProtocolError(f"expected a JSON object, seen {shorten(text)}")
+        raise LocalProtocolError(f"expected a JSON object, got {shorten(text)}")
     return cast("dict[str, object]", value)

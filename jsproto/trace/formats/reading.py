@@ -48,7 +48,7 @@ class Trace:
         self._lines: Iterator[bytes] = iter(lines)
         first = self._line()
         if first is None:
-            raise TraceError("expected a trace, seen an empty file", 1)
+            raise TraceError("expected a trace, got an empty file", 1)
         self.about: Mapping[str, str]
         if first[:1] == b"{":
             self.schema = SCHEMA
@@ -56,13 +56,13 @@ class Trace:
         elif first.startswith(own.MAGIC.encode()):
             if first != own.FIRST_LINE.encode():
                 raise TraceError(
-                    f"expected version {own.VERSION} of the format, seen {shorten(first)}", 1
+                    f"expected version {own.VERSION} of the format, got {shorten(first)}", 1
                 )
             self.schema = own.FIRST_LINE[1:]
             self.about = self._own_about()
         else:
             raise TraceError(
-                f"expected {own.FIRST_LINE} or a raw recording's JSON object, seen {shorten(first)}",
+                f"expected {own.FIRST_LINE} or a raw recording's JSON object, got {shorten(first)}",
                 1,
             )
 
@@ -133,7 +133,7 @@ def text_of(line: bytes) -> bytes:
         LocalProtocolError: it is too long, or has no end.
     """
     if len(line) > MOST_LINE:
-        raise LocalProtocolError(f"expected a line of at most {MOST_LINE} bytes, seen a longer one")
+        raise LocalProtocolError(f"expected a line of at most {MOST_LINE} bytes, got a longer one")
     if line[-1:] != b"\n":
         raise LocalProtocolError("expected the end of the line, the file breaks off in it")
     return line.rstrip(b"\r\n")

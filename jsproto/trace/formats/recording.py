@@ -180,7 +180,7 @@ def raw_first(line: str | bytes) -> dict[str, object]:
     """
     meta = _object(json.loads(line), "line")
     if meta.get("schema") != SCHEMA:
-        raise LocalProtocolError(f"expected schema {SCHEMA}, seen {shorten(meta.get('schema'))}")
+        raise LocalProtocolError(f"expected schema {SCHEMA}, got {shorten(meta.get('schema'))}")
     return meta
 
 
@@ -196,7 +196,7 @@ def raw_record(text: str | bytes) -> Record:
     line = _object(json.loads(text), "line")
     at = _member(line, "t", float)
     if not isfinite(at):
-        raise LocalProtocolError(f"expected seconds as t, seen {at}")
+        raise LocalProtocolError(f"expected seconds as t, got {at}")
     kind = _member(line, "dir", str)
     conn = _member(line, "conn", str, "")
     match kind:
@@ -214,7 +214,7 @@ def raw_record(text: str | bytes) -> Record:
             }
             return Happened(at=at, name=_member(line, "name", str), conn=conn, detail=detail)
         case _:
-            raise LocalProtocolError(f"expected dir s2c, c2s, tick or event, seen {shorten(kind)}")
+            raise LocalProtocolError(f"expected dir s2c, c2s, tick or event, got {shorten(kind)}")
 
 
 def _data(line: dict[str, object]) -> bytes:
@@ -222,12 +222,12 @@ def _data(line: dict[str, object]) -> bytes:
         return b64decode(_member(line, "b64", str), validate=True)
     size = _member(line, "len", int)
     if not 0 <= size <= MOST_BYTES:
-        raise LocalProtocolError(f"expected a len from 0 to {MOST_BYTES}, seen {shorten(size)}")
+        raise LocalProtocolError(f"expected a len from 0 to {MOST_BYTES}, got {shorten(size)}")
     data = zlib.decompressobj().decompress(
         b64decode(_member(line, "z64", str), validate=True), size + 1
     )
     if len(data) != size:
-        raise LocalProtocolError(f"expected z64 of {size} bytes, seen another length")
+        raise LocalProtocolError(f"expected z64 of {size} bytes, got another length")
     return data
 
 
@@ -252,14 +252,14 @@ def _status(line: dict[str, object]) -> SeenStatus:
 
 def _object(value: object, name: str) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise LocalProtocolError(f"expected an object as {name}, seen {shorten(value)}")
+        raise LocalProtocolError(f"expected an object as {name}, got {shorten(value)}")
     return cast("dict[str, object]", value)
 
 
 def _list(line: dict[str, object], name: str) -> list[object]:
     value = line.get(name)
     if not isinstance(value, list):
-        raise LocalProtocolError(f"expected a list as {name}, seen {shorten(value)}")
+        raise LocalProtocolError(f"expected a list as {name}, got {shorten(value)}")
     return cast("list[object]", value)
 
 
@@ -270,5 +270,5 @@ def _texts(line: dict[str, object], name: str) -> tuple[str, ...]:
 def _member(line: dict[str, object], name: str, kind: type[_T], default: _T | None = None) -> _T:
     value = line.get(name, default)
     if not isinstance(value, kind):
-        raise LocalProtocolError(f"expected {kind.__name__} as {name}, seen {shorten(value)}")
+        raise LocalProtocolError(f"expected {kind.__name__} as {name}, got {shorten(value)}")
     return value

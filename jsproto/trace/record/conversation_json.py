@@ -177,7 +177,7 @@ def made_again(name: str, arguments: object) -> Conversation[Any]:
     kind = KINDS.get(name)
     if kind is None or not isinstance(arguments, dict):
         raise LocalProtocolError(
-            f"expected a conversation that can be made again, seen {shorten(name)}"
+            f"expected a conversation that can be made again, got {shorten(name)}"
         )
     given = cast("Mapping[str, object]", arguments)
     try:
@@ -190,11 +190,11 @@ def made_again(name: str, arguments: object) -> Conversation[Any]:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LocalProtocolError(
-            f"expected the arguments of a {name}, seen {shorten(given)}: {error}"
+            f"expected the arguments of a {name}, got {shorten(given)}: {error}"
         ) from None
     if isinstance(made, PullFeed) and made.acking.keeps:
         raise LocalProtocolError(
-            f"expected a {name} that keeps no messages in progress, seen {shorten(given)}"
+            f"expected a {name} that keeps no messages in progress, got {shorten(given)}"
         )
     return made
 
@@ -211,7 +211,7 @@ def options_made(written: object) -> Options:
         LocalProtocolError: they are none.
     """
     if not isinstance(written, dict):
-        raise LocalProtocolError(f"expected the options of a connection, seen {shorten(written)}")
+        raise LocalProtocolError(f"expected the options of a connection, got {shorten(written)}")
     try:
         return _made(Options, cast("dict[str, object]", written))
     except (TypeError, ValueError, KeyError, AttributeError) as error:
@@ -246,7 +246,7 @@ def number_read(value: object) -> float:
         return float(value)
     if value == "inf":
         return inf
-    raise LocalProtocolError(f"expected a number of seconds, seen {shorten(value)}")
+    raise LocalProtocolError(f"expected a number of seconds, got {shorten(value)}")
 
 
 # ------------------------------------------------------------------------------------------------ values
@@ -266,7 +266,7 @@ def blank(size: object) -> bytes:
     """
     if not (isinstance(size, int) and 0 <= size <= MOST_BYTES):
         raise LocalProtocolError(
-            f"expected a size of at most {MOST_BYTES} bytes, seen {shorten(size)}"
+            f"expected a size of at most {MOST_BYTES} bytes, got {shorten(size)}"
         )
     return b"." * size
 

@@ -352,7 +352,7 @@ class Rerun:
         if isinstance(items, list):
             count = len(cast("list[object]", items))
         if count != expected:
-            raise _Stopped(f"expected {expected} items to be handed out, seen {count}")
+            raise _Stopped(f"expected {expected} items to be handed out, got {count}")
 
     def _wished(self, record: Wished, now: float) -> None:
         connection, detail = self._connected, record.detail
@@ -382,7 +382,7 @@ class Rerun:
                     connection.authenticate(Auth(), now)
             case _:
                 raise _Stopped(
-                    f"expected a verb that is known, seen {shorten(record.name)}", diverged=False
+                    f"expected a verb that is known, got {shorten(record.name)}", diverged=False
                 )
 
     def _open(self, detail: Mapping[str, object], now: float) -> None:
@@ -391,7 +391,7 @@ class Rerun:
         self._connected.open(conversation, now)
         if conversation.port.number != number:
             raise _Stopped(
-                f"expected number {number} for a conversation, seen {conversation.port.number}"
+                f"expected number {number} for a conversation, got {conversation.port.number}"
             )
         if len(self._conversations) > self._most and not self._closing:
             self._conversations = {

@@ -91,12 +91,12 @@ def test_durations_are_written_as_integer_nanoseconds_even_below_the_microsecond
 
 def test_a_number_or_flag_of_another_form_is_an_invalid_response_that_names_its_place() -> None:
     with pytest.raises(
-        InvalidResponse, match=r"as Outer\.count, seen 'x' in the answer to stream info"
+        InvalidResponse, match=r"as Outer\.count, got 'x' in the answer to stream info"
     ):
         Outer.from_wire({"name": "o", "count": "x"}, "stream info")
-    with pytest.raises(InvalidResponse, match=r"as Outer\.name, seen list of 0"):
+    with pytest.raises(InvalidResponse, match=r"as Outer\.name, got list of 0"):
         Outer.from_wire({"name": []})
-    with pytest.raises(InvalidResponse, match=r"expected an object as Outer, seen list of 0"):
+    with pytest.raises(InvalidResponse, match=r"expected an object as Outer, got list of 0"):
         Outer.from_wire([])
 
 
@@ -148,15 +148,15 @@ def test_a_value_that_cannot_be_read_within_a_member_costs_the_innermost_one_tha
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"age": "5"}, r"expected seconds, or a timedelta, .* as Outer\.age, seen '5'"),
+        ({"age": "5"}, r"expected seconds, or a timedelta, .* as Outer\.age, got '5'"),
         ({"count": "1"}, r"as Outer\.count"),
         ({"subjects": "a"}, r"expected a sequence as Outer\.subjects"),
-        ({"labels": {"a": 1}}, r"expected text as Outer\.labels\.a, seen 1"),
+        ({"labels": {"a": 1}}, r"expected text as Outer\.labels\.a, got 1"),
         ({"inner": {"name": "i"}}, r"expected a Inner as Outer\.inner"),
         ({"name": ""}, r"expected a name as Outer\.name"),
-        ({"name": None}, r"expected a name as Outer\.name, seen None"),
+        ({"name": None}, r"expected a name as Outer\.name, got None"),
         ({"extra": []}, r"expected a mapping as Outer\.extra"),
-        ({"extra": {"count": 1}}, r"expected unknown members in Outer\.extra, seen 'count'"),
+        ({"extra": {"count": 1}}, r"expected unknown members in Outer\.extra, got 'count'"),
     ],
 )
 def test_a_value_of_another_form_is_refused_when_it_is_given(
@@ -172,7 +172,7 @@ def test_an_edit_makes_a_copy_and_none_takes_a_setting_back() -> None:
 
     assert second == Outer(name="o")
     assert first.subjects == ("a",)
-    with pytest.raises(InvalidConfig, match=r"expected settings of Outer, seen \['colour'\]"):
+    with pytest.raises(InvalidConfig, match=r"expected settings of Outer, got \['colour'\]"):
         first.evolve(colour="red")
 
 
@@ -274,5 +274,5 @@ def test_a_deep_or_long_value_is_told_by_its_size() -> None:
     nest: object = 0
     for _ in range(900):
         nest = [nest]
-    with pytest.raises(InvalidResponse, match="seen list of 1"):
+    with pytest.raises(InvalidResponse, match="got list of 1"):
         StreamInfo.from_wire({"config": nest})

@@ -51,7 +51,7 @@ def test_what_is_no_json_object_is_an_invalid_response_that_shows_a_little_of_it
     with pytest.raises(InvalidResponse) as caught:
         parse_object(body, ABOUT)
 
-    assert f"seen {len(body)} bytes" in str(caught.value)
+    assert f"got {len(body)} bytes" in str(caught.value)
     assert "stream info, stream S" in str(caught.value)
     assert len(str(caught.value)) < 400
 

@@ -312,20 +312,20 @@ def test_the_names_for_the_hot_path_are_the_states_themselves():
     [
         (
             lambda: Nak(delay="soon"),
-            "expected seconds or a timedelta as the delay of a nak, seen str 'soon'",
+            "expected seconds or a timedelta as the delay of a nak, got str 'soon'",
         ),
         (
             lambda: Nak(delay=-1.5),
-            f"expected the delay of a nak between 0 and {2**63 - 1} ns, seen -1.5",
+            f"expected the delay of a nak between 0 and {2**63 - 1} ns, got -1.5",
         ),
         (
             lambda: Next(expires=-2),
-            f"expected the expiry of a pull between 0 and {2**63 - 1} ns, seen -2",
+            f"expected the expiry of a pull between 0 and {2**63 - 1} ns, got -2",
         ),
-        (lambda: Term(7), "expected text as the reason of a term, seen int"),
-        (lambda: Term("\udc80"), "expected a reason that UTF-8 can carry, seen '\\udc80'"),
-        (lambda: Next(batch=0), "expected a whole number of at least 1 as batch, seen 0"),
-        (lambda: Next(max_bytes=-1), "expected a whole number of at least 0 as max_bytes, seen -1"),
+        (lambda: Term(7), "expected text as the reason of a term, got int"),
+        (lambda: Term("\udc80"), "expected a reason that UTF-8 can carry, got '\\udc80'"),
+        (lambda: Next(batch=0), "expected a whole number of at least 1 as batch, got 0"),
+        (lambda: Next(max_bytes=-1), "expected a whole number of at least 0 as max_bytes, got -1"),
     ],
 )
 def test_what_can_not_be_said_is_refused_with_what_was_expected_and_seen(made, text):
@@ -371,7 +371,7 @@ def test_a_reply_that_is_no_ack_subject_is_refused_with_what_was_expected_and_se
 
     assert (
         str(caught.value)
-        == f"expected {expected} in the reply subject of a JetStream message, seen {reply!r}"
+        == f"expected {expected} in the reply subject of a JetStream message, got {reply!r}"
     )
 
 

@@ -19,7 +19,7 @@ def number(each: JsMessage) -> int:
 
 
 class Desk:
-    """A feed and its user, seen from the part: what is at hand, in hand, and how old it is."""
+    """A feed and its user, got from the part: what is at hand, in hand, and how old it is."""
 
     def __init__(self, every: float = 10.0) -> None:
         self.part = InProgressTracker(every)

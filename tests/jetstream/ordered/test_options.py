@@ -64,7 +64,7 @@ def test_what_no_ordered_consumer_can_have_is_refused_by_name_with_the_reason(
 
     assert (
         str(refused.value)
-        == f"expected {allowed} as {name} of an ordered consumer, seen {seen}: {why}"
+        == f"expected {allowed} as {name} of an ordered consumer, got {seen}: {why}"
     )
 
 
@@ -223,7 +223,7 @@ def test_the_least_of_each_may_be_said(options):
         ({"first_attempts": float("inf")}, "expected first_attempts >= 1, a whole number, got inf"),
         (
             {"config": ConsumerConfig(opt_start_seq=5)},
-            "expected no opt_start_seq with deliver_policy all, seen 5",
+            "expected no opt_start_seq with deliver_policy all, got 5",
         ),
     ],
 )

@@ -308,7 +308,7 @@ def test_the_last_answer_says_how_far_the_batch_was_dealt_with(count: int | None
     of.told(StopMode.DRAIN, 0.0)
     say(of, {"stream": "S", "seq": 9, "batch": "b", **({} if count is None else {"count": count})})
 
-    with pytest.raises(InvalidPubAck, match=f"of 4, seen {count}"):
+    with pytest.raises(InvalidPubAck, match=f"of 4, got {count}"):
         of.take(0.0)
 
 
@@ -445,7 +445,7 @@ def test_the_acknowledgement_of_another_batch_is_none() -> None:
     of = opened()
     say(of, {"stream": "S", "seq": 7, "batch": "c", "count": 1})
 
-    with pytest.raises(InvalidPubAck, match="batch 'b', seen that of batch 'c'"):
+    with pytest.raises(InvalidPubAck, match="batch 'b', got that of batch 'c'"):
         of.take(0.0)
 
 

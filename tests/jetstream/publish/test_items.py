@@ -32,13 +32,13 @@ def test_a_message_is_a_publish_or_a_tuple(item: object, message: tuple[object, 
 @pytest.mark.parametrize(
     ("item", "seen"),
     [
-        ("s.a", "seen .str"),
-        (("s.a",), "seen .str"),
-        (("s.a", 5), "seen .str, int"),
+        ("s.a", "got .str"),
+        (("s.a",), "got .str"),
+        (("s.a", 5), "got .str, int"),
         (("s.a", "a\udc80"), "a lone surrogate at character 1"),
         (Publish("s.a", "\ud800"), "a lone surrogate at character 0"),
-        (("s.a", b"x", {"A": "1"}), "seen .str, bytes, dict"),
-        (["s.a", 5], "seen .list"),
+        (("s.a", b"x", {"A": "1"}), "got .str, bytes, dict"),
+        (["s.a", 5], "got .list"),
         (Publish("s.a", b"x", "_INBOX.1"), "without a reply"),
     ],
 )

@@ -255,8 +255,8 @@ def test_asked_and_buffered_never_exceed_the_maximum_and_it_never_stalls(maximum
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"max_messages": 1, "max_bytes": 1}, "seen both"),
-        ({"max_bytes": 1, "within_bytes": 1}, "seen both"),
+        ({"max_messages": 1, "max_bytes": 1}, "got both"),
+        ({"max_bytes": 1, "within_bytes": 1}, "got both"),
         ({"max_messages": 0}, "expected max_messages from 1"),
         (
             {"max_messages": 10, "threshold_messages": 11},

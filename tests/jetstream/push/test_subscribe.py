@@ -196,15 +196,15 @@ def test_settings_that_were_not_given_are_empty_and_never_given_or_shown_twice()
     [
         (
             {"subject": "s.a", "settings": ConsumerConfig(filter_subject="s.b")},
-            "expected one subject, seen 's.a' and, in the settings, 's.b'",
+            "expected one subject, got 's.a' and, in the settings, 's.b'",
         ),
         (
             {"subject": "s.a", "settings": ConsumerConfig(filter_subjects=["s.b"])},
-            "expected a subject or filter_subjects, seen both: 's.a' and ('s.b',)",
+            "expected a subject or filter_subjects, got both: 's.a' and ('s.b',)",
         ),
         (
             {"subject": "s.a", "queue": "q", "pull": True},
-            "expected no queue for a pull subscription, seen 'q'",
+            "expected no queue for a pull subscription, got 'q'",
         ),
     ],
 )
@@ -293,7 +293,7 @@ def test_every_question_waits_as_long_as_was_said():
 def test_what_an_error_names_is_cut_to_200_characters():
     _, error = play(locate(API, Subscribe(subject="s." + 300 * "a")), {"streams": [], "total": 0})
 
-    assert f"for subject 's.{194 * 'a'}..., seen ()" in str(error)
+    assert f"for subject 's.{194 * 'a'}..., got ()" in str(error)
 
 
 def test_a_lookup_that_fails_otherwise_is_an_error():
@@ -467,42 +467,42 @@ def test_empty_and_unset_are_the_same():
 #: all that is said.
 SAID = (
     (refused.QueueWithHeartbeat, {"subject": "s.a", "queue": "q", "settings": ConsumerConfig(idle_heartbeat=SECOND)}, None,
-     "expected no idle_heartbeat beside a queue, seen idle_heartbeat datetime.timedelta(seconds=1) with queue 'q'"),
+     "expected no idle_heartbeat beside a queue, got idle_heartbeat datetime.timedelta(seconds=1) with queue 'q'"),
     (refused.QueueWithFlowControl, {"subject": "s.a", "queue": "q", "settings": ConsumerConfig(flow_control=True)}, None,
-     "expected no flow_control beside a queue, seen flow_control with queue 'q'"),
-    (refused.NoSubject, {}, None, "expected a subject or a stream, seen neither"),
+     "expected no flow_control beside a queue, got flow_control with queue 'q'"),
+    (refused.NoSubject, {}, None, "expected a subject or a stream, got neither"),
     (refused.PullAckPolicy, {"stream": "S", "pull": True, "settings": ConsumerConfig(ack_policy="all")}, None,
-     "expected ack_policy explicit for a pull subscription, seen 'all'"),
+     "expected ack_policy explicit for a pull subscription, got 'all'"),
     (refused.PullWithDeliverSubject, {"stream": "S", "pull": True, "settings": ConsumerConfig(deliver_subject="d")}, None,
-     "expected no deliver_subject for a pull subscription, seen 'd'"),
+     "expected no deliver_subject for a pull subscription, got 'd'"),
     (refused.FlowControlWithoutHeartbeat, {"subject": "s.a", "settings": ConsumerConfig(flow_control=True)}, None,
-     "expected an idle_heartbeat beside flow_control, seen none"),
+     "expected an idle_heartbeat beside flow_control, got none"),
     (refused.NoMatchingStream, {"subject": "s.a"}, ["S", "T"],
-     "expected exactly one stream for subject 's.a', seen ('S', 'T')"),
+     "expected exactly one stream for subject 's.a', got ('S', 'T')"),
     (refused.PullOnPush, {"pull": True}, pushed(),
-     "expected a consumer without deliver_subject for a pull subscription, seen 'd.x' of consumer 'C'"),
+     "expected a consumer without deliver_subject for a pull subscription, got 'd.x' of consumer 'C'"),
     (refused.PushOnPull, {}, info(),
-     "expected a consumer with a deliver_subject, seen none at consumer 'C': it needs a pull subscription"),
+     "expected a consumer with a deliver_subject, got none at consumer 'C': it needs a pull subscription"),
     (refused.DuplicateSubscription, {}, pushed(bound=True),
-     "expected consumer 'C' to be free, seen it is bound to a subscription already"),
+     "expected consumer 'C' to be free, got it is bound to a subscription already"),
     (refused.ConsumerHasGroup, {}, pushed(deliver_group="g"),
-     "expected queue 'g' for consumer 'C', which was made for it, seen no queue"),
+     "expected queue 'g' for consumer 'C', which was made for it, got no queue"),
     (refused.OtherGroup, {"queue": "h"}, pushed(deliver_group="g"),
-     "expected queue 'g' for consumer 'C', which was made for it, seen queue 'h'"),
+     "expected queue 'g' for consumer 'C', which was made for it, got queue 'h'"),
     (refused.ConsumerHasNoGroup, {"queue": "g"}, pushed(),
-     "expected consumer 'C' to have the deliver group 'g', seen it has none"),
+     "expected consumer 'C' to have the deliver group 'g', got it has none"),
     (refused.FilterMismatch, {"subject": "s.a"}, pushed(filter_subject="s.b"),
-     "expected consumer 'C' to filter 's.a', seen 's.b'"),
+     "expected consumer 'C' to filter 's.a', got 's.b'"),
     (refused.FilterMismatch, {"settings": ConsumerConfig(filter_subjects=["s.a", "s.b"])}, pushed(filter_subjects=["s.c", "s.d"]),
-     "expected consumer 'C' to filter 's.a, s.b', seen 's.c, s.d'"),
+     "expected consumer 'C' to filter 's.a, s.b', got 's.c, s.d'"),
     (refused.ConsumerHasFlowControl, {"queue": "g"}, pushed(deliver_group="g", idle_heartbeat=1_000_000_000, flow_control=True),
-     "expected consumer 'C' to have no flow_control for a queue, seen it has"),
+     "expected consumer 'C' to have no flow_control for a queue, got it has"),
     (refused.ConsumerHasHeartbeat, {"queue": "g"}, pushed(deliver_group="g", idle_heartbeat=1_000_000_000),
-     "expected consumer 'C' to have no idle_heartbeat for a queue, seen Duration.from_ns(1000000000)"),
+     "expected consumer 'C' to have no idle_heartbeat for a queue, got Duration.from_ns(1000000000)"),
     (refused.ConfigMismatch, {"settings": ConsumerConfig(max_deliver=3, description="d")}, pushed(max_deliver=5),
-     "expected consumer 'C' to be as asked for, seen \"description None for 'd'; max_deliver 5 for 3\"; a subscription does not change it"),
+     "expected consumer 'C' to be as asked for, got \"description None for 'd'; max_deliver 5 for 3\"; a subscription does not change it"),
     (refused.RaceLost, None, pushed(),
-     "expected consumer 'C' to be made here, seen somebody else made it at the same moment"),
+     "expected consumer 'C' to be made here, got somebody else made it at the same moment"),
 )  # fmt: skip
 
 

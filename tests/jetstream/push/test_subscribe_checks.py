@@ -86,7 +86,7 @@ def test_a_message_names_what_was_expected_and_seen_and_never_formats_what_it_na
     assert found.check.error is refused.PullOnPush
     assert (
         found.message
-        == "expected a consumer without deliver_subject for a pull subscription, seen '{x}' of consumer 'C'"
+        == "expected a consumer without deliver_subject for a pull subscription, got '{x}' of consumer 'C'"
     )
 
 
@@ -95,7 +95,7 @@ def test_a_consumer_that_is_named_and_not_there_is_missed_by_name():
 
     assert (found.check.error, found.message) == (
         ConsumerNotFound,
-        "expected a consumer 'C', seen none",
+        "expected a consumer 'C', got none",
     )
     assert (
         refusal(CheckPhase.LOOKUP, {Condition.NAMED, Condition.NOT_FOUND, Condition.PULL}, {})

@@ -1350,7 +1350,7 @@ def test_sequences_that_do_not_rise_are_no_answer():
     rig = page(Rig(1, 11, way=ReadMode.DIRECT).answer(), 1, 3, 3).arrive()
     rig.take()
 
-    assert "behind 3, seen 3" in str(rig.error)
+    assert "behind 3, got 3" in str(rig.error)
 
 
 def test_messages_behind_the_range_end_it():

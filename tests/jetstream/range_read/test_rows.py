@@ -239,6 +239,6 @@ def test_the_base_reads_nothing():
 
 def test_the_time_that_says_nothing_is_shown():
     with pytest.raises(
-        InvalidResponse, match="expected the time of a stored message, seen '0001-01-01T00:00:00Z'"
+        InvalidResponse, match="expected the time of a stored message, got '0001-01-01T00:00:00Z'"
     ):
         instant("0001-01-01T00:00:00Z")

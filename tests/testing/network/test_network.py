@@ -1,4 +1,4 @@
-"""A client of ours in the network: what each fault does to it, seen from outside."""
+"""A client of ours in the network: what each fault does to it, got from outside."""
 
 from __future__ import annotations
 
@@ -310,7 +310,7 @@ def test_a_machine_that_is_always_due_is_found_out():
     machine = Chatters("ticks")
     network.join(Host("H", machine, Listens(None)))
 
-    with pytest.raises(Restless, match="expected rest, seen 2000 moments at second 1"):
+    with pytest.raises(Restless, match="expected rest, got 2000 moments at second 1"):
         network.advance(2.0)
 
 

@@ -197,7 +197,7 @@ def test_a_domain_is_part_of_the_api_and_of_acknowledgements(make):
 
 
 def test_unknown_connections_are_an_error_of_the_test():
-    with pytest.raises(LocalProtocolError, match="seen 7"):
+    with pytest.raises(LocalProtocolError, match="got 7"):
         SimServer().data_to_send(7)
 
 

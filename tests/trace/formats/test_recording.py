@@ -91,32 +91,32 @@ def test_the_first_line_says_what_was_played_and_counted():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1 of a recording: expected schema jsproto-trace/1, seen None"),
+        ("", "line 1 of a recording: expected schema jsproto-trace/1, got None"),
         ("{", "line 1 of a recording: Expecting property name"),
-        ("[]", "line 1 of a recording: expected an object as line, seen"),
+        ("[]", "line 1 of a recording: expected an object as line, got"),
         ("[" * 100_000, "line 1 of a recording: maximum recursion"),
         (
             lines(schema="other/1"),
-            "line 1 of a recording: expected schema jsproto-trace/1, seen 'other/1'",
+            "line 1 of a recording: expected schema jsproto-trace/1, got 'other/1'",
         ),
-        (lines(observed=None), "expected an object as observed, seen None"),
-        (lines(expected="x"), "expected a list as expected, seen 'x'"),
-        (lines(expected=[5]), "expected str as expected, seen 5"),
-        (lines(scenario=5), "expected str as scenario, seen 5"),
-        (lines({"dir": "tick"}), "line 2 of a recording: expected float as t, seen None"),
+        (lines(observed=None), "expected an object as observed, got None"),
+        (lines(expected="x"), "expected a list as expected, got 'x'"),
+        (lines(expected=[5]), "expected str as expected, got 5"),
+        (lines(scenario=5), "expected str as scenario, got 5"),
+        (lines({"dir": "tick"}), "line 2 of a recording: expected float as t, got None"),
         (
             lines({"t": 1.0, "dir": "up"}),
-            "line 2 of a recording: expected dir s2c, c2s, tick or event, seen 'up'",
+            "line 2 of a recording: expected dir s2c, c2s, tick or event, got 'up'",
         ),
         (
             lines({"t": float("nan"), "dir": "tick"}),
-            "line 2 of a recording: expected seconds as t, seen nan",
+            "line 2 of a recording: expected seconds as t, got nan",
         ),
         (
             lines({"t": float("inf"), "dir": "tick"}),
-            "line 2 of a recording: expected seconds as t, seen inf",
+            "line 2 of a recording: expected seconds as t, got inf",
         ),
-        (lines({"t": 1.0, "dir": "s2c"}), "line 2 of a recording: expected str as b64, seen None"),
+        (lines({"t": 1.0, "dir": "s2c"}), "line 2 of a recording: expected str as b64, got None"),
         (lines({"t": 1.0, "dir": "s2c", "b64": "?"}), "line 2 of a recording: "),
         (
             lines({"t": 1.0, "dir": "s2c", "z64": b64(b"not zlib"), "len": 5}),
@@ -124,7 +124,7 @@ def test_the_first_line_says_what_was_played_and_counted():
         ),
         (
             lines({"t": 1.0, "dir": "s2c", "z64": b64(zlib.compress(LONG)), "len": 5}),
-            "line 2 of a recording: expected z64 of 5 bytes, seen another length",
+            "line 2 of a recording: expected z64 of 5 bytes, got another length",
         ),
     ],
 )

@@ -58,7 +58,7 @@ def entropy():
 
 
 class Wire:
-    """What went over the line, seen from the server's side of a pair."""
+    """What went over the line, got from the server's side of a pair."""
 
     def __init__(self, server):
         self._server = server

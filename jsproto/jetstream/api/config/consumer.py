@@ -109,11 +109,11 @@ class ConsumerConfig(Document):
         """
         if self.filter_subject and self.filter_subjects:
             raise InvalidConfig(
-                f"expected filter_subject or filter_subjects, seen both: {self.filter_subject!r} and {self.filter_subjects!r}"
+                f"expected filter_subject or filter_subjects, got both: {self.filter_subject!r} and {self.filter_subjects!r}"
             )
         if self.name and self.durable_name and self.name != self.durable_name:
             raise InvalidConfig(
-                f"expected name and durable_name to be equal, seen {self.name!r} and {self.durable_name!r}"
+                f"expected name and durable_name to be equal, got {self.name!r} and {self.durable_name!r}"
             )
         for subject in filter(
             None, (self.filter_subject, *self.filter_subjects, self.deliver_subject)

@@ -190,7 +190,7 @@ def configured(
     """
     if config is not None and not isinstance(cast("object", config), kind):
         raise InvalidConfig(
-            f"expected a {kind.__name__} or settings by name, seen {shorten(config)}"
+            f"expected a {kind.__name__} or settings by name, got {shorten(config)}"
         )
     if config is not None:
         return config.evolve(**settings)
@@ -198,7 +198,7 @@ def configured(
     unknown = sorted(settings.keys() - known.keys())
     if unknown:
         raise InvalidConfig(
-            f"expected settings of {kind.__name__}, seen {shorten(unknown)}{meant(unknown, known)}"
+            f"expected settings of {kind.__name__}, got {shorten(unknown)}{meant(unknown, known)}"
         )
     missing = [
         name for name, each in known.items() if each.default is NOTHING and name not in settings

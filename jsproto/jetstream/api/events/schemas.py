@@ -64,7 +64,7 @@ def event_schema(kind: str) -> dict[str, object]:
     event = EVENTS.get(kind)
     if event is None:
         raise InvalidConfig(
-            f"expected one of the {len(EVENTS)} types of events, seen {shorten(kind)}"
+            f"expected one of the {len(EVENTS)} types of events, got {shorten(kind)}"
         )
     return {
         "$schema": DIALECT,

@@ -62,13 +62,13 @@ def _object(text: bytes, what: str) -> Mapping[str, object]:
     except (ValueError, RecursionError):
         read = None
     if not isinstance(read, dict):
-        raise InvalidResponse(f"expected a JSON object as {what}, seen {shorten(text)}")
+        raise InvalidResponse(f"expected a JSON object as {what}, got {shorten(text)}")
     return cast("Mapping[str, object]", read)
 
 
 def _numbers(subjects: object) -> Mapping[str, int]:
     if not isinstance(subjects, dict):
-        raise InvalidResponse(f"expected values by subject in {SOURCES}, seen {shorten(subjects)}")
+        raise InvalidResponse(f"expected values by subject in {SOURCES}, got {shorten(subjects)}")
     return {
         subject: _number(value, SOURCES)
         for subject, value in cast("Mapping[str, object]", subjects).items()
@@ -77,5 +77,5 @@ def _numbers(subjects: object) -> Mapping[str, int]:
 
 def _number(value: object, what: str) -> int:
     if not isinstance(value, str) or _NUMBER(value) is None:
-        raise InvalidResponse(f"expected a whole number as text in {what}, seen {shorten(value)}")
+        raise InvalidResponse(f"expected a whole number as text in {what}, got {shorten(value)}")
     return int(value)

@@ -93,7 +93,7 @@ class Cron:
         if len(fields) != len(_FIELDS):
             raise InvalidConfig(
                 f"expected six fields, second first, or one of {', '.join(WORDS)} as a cron pattern, "
-                f"seen {shorten(pattern)} (10189)"
+                f"got {shorten(pattern)} (10189)"
             )
         sets: list[int] = []
         stars: list[bool] = []
@@ -208,5 +208,5 @@ def _number(text: str, words: Mapping[str, int], name: str, field: str) -> int:
 def _refused(name: str, text: str) -> InvalidConfig:
     _, least, most, _ = next(each for each in _FIELDS if each[0] == name)
     return InvalidConfig(
-        f"expected values of {least} to {most}, lists, ranges or steps as {name} of a cron pattern, seen {shorten(text)} (10189)"
+        f"expected values of {least} to {most}, lists, ranges or steps as {name} of a cron pattern, got {shorten(text)} (10189)"
     )

@@ -106,7 +106,7 @@ def ingest_id(batch_id: str) -> str:
         or "." in batch_id
     ):
         raise InvalidConfig(
-            f"expected one token of at most {_LONGEST_ID} bytes as batch_id, seen {shorten(batch_id)} (10207)"
+            f"expected one token of at most {_LONGEST_ID} bytes as batch_id, got {shorten(batch_id)} (10207)"
         )
     return batch_id
 
@@ -143,5 +143,5 @@ def dealt_with(body: bytes, about: RequestContext) -> int | None:
 def _number(members: Mapping[str, object], name: str) -> int:
     value = members.get(name, 0)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= UINT64_MAX:
-        raise InvalidResponse(f"expected a whole number as {name!r}, seen {shorten(value)}")
+        raise InvalidResponse(f"expected a whole number as {name!r}, got {shorten(value)}")
     return value

@@ -112,22 +112,22 @@ class PublishOptions:
             if self.expected_last_subject_sequence is None:
                 raise InvalidConfig(
                     "expected expected_last_subject_sequence beside expected_last_subject_sequence_subject, "
-                    "seen none (10193)"
+                    "got none (10193)"
                 )
         if self.cancel_schedule is not None:
             publish_subject(self.cancel_schedule)
         if self.schedule is not None and not isinstance(cast("object", self.schedule), Schedule):
-            raise InvalidConfig(f"expected a Schedule, seen {shorten(self.schedule)}")
+            raise InvalidConfig(f"expected a Schedule, got {shorten(self.schedule)}")
         for wish, others, number in _EXCLUDES:
             if getattr(self, wish) is not None:
                 seen = [other for other in others if getattr(self, other) is not None]
                 if seen:
                     raise InvalidConfig(
-                        f"expected {wish} without {', '.join(seen)}, seen both ({number})"
+                        f"expected {wish} without {', '.join(seen)}, got both ({number})"
                     )
         if self.schedule is not None and self.rollup not in {None, Rollup.SUB}:
             raise InvalidConfig(
-                "expected a schedule with rollup 'sub' or without, seen 'all' (10192)"
+                "expected a schedule with rollup 'sub' or without, got 'all' (10192)"
             )
         self.items()
 
@@ -189,7 +189,7 @@ class PublishOptions:
         """
         if self.incr is not None and payload:
             raise InvalidConfig(
-                f"expected no payload beside incr, seen {len(payload_bytes(payload))} bytes (10170)"
+                f"expected no payload beside incr, got {len(payload_bytes(payload))} bytes (10170)"
             )
         if self.cancel_schedule == subject:
             raise InvalidConfig(
@@ -237,13 +237,13 @@ def asked_for(options: PublishOptions | None, settings: Mapping[str, object]) ->
     if not settings and options is None:
         return NOTHING_ASKED
     if options is not None and not isinstance(cast("object", options), PublishOptions):
-        raise InvalidConfig(f"expected PublishOptions or settings by name, seen {shorten(options)}")
+        raise InvalidConfig(f"expected PublishOptions or settings by name, got {shorten(options)}")
     known = {each.name for each in fields(PublishOptions)}
     unknown = settings.keys() - known
     if unknown:
         wrong = sorted(unknown)
         raise InvalidConfig(
-            f"expected settings of PublishOptions, seen {shorten(wrong)}{meant(wrong, known)}"
+            f"expected settings of PublishOptions, got {shorten(wrong)}{meant(wrong, known)}"
         )
     return evolve(options or NOTHING_ASKED, **cast("Mapping[str, Any]", settings))
 
@@ -266,7 +266,7 @@ def message_id(headers: Headers | None) -> str | None:
         for name in headers:
             if name.casefold() == _FOLDED_ID:
                 raise InvalidConfig(
-                    f"expected {MSG_ID} spelt so, seen {shorten(name)}: the server would store the message without an id"
+                    f"expected {MSG_ID} spelt so, got {shorten(name)}: the server would store the message without an id"
                 )
     return found or None
 
@@ -287,33 +287,33 @@ def joined(own: HeaderItems, asked: list[tuple[str, str]]) -> Headers | None:
     taken = {name.casefold() for name in block}
     for name, _ in asked:
         if name.casefold() in taken:
-            raise InvalidConfig(f"expected {name} as an option or as a header, seen both")
+            raise InvalidConfig(f"expected {name} as an option or as a header, got both")
     return block.merged(asked)
 
 
 def _text(option: str, value: str) -> str:
     if not isinstance(value, str) or not value:
-        raise InvalidConfig(f"expected text as {option}, seen {shorten(value)}")
+        raise InvalidConfig(f"expected text as {option}, got {shorten(value)}")
     return value
 
 
 def _whole(option: str, value: int) -> str:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= UINT64_MAX:
         raise InvalidConfig(
-            f"expected a whole number of 0 to 2**64 - 1 as {option}, seen {shorten(value)}"
+            f"expected a whole number of 0 to 2**64 - 1 as {option}, got {shorten(value)}"
         )
     return str(value)
 
 
 def _rollup(value: Rollup | str) -> str:
     if value not in tuple(Rollup):
-        raise InvalidConfig(f"expected 'sub' or 'all' as rollup, seen {shorten(value)} (10111)")
+        raise InvalidConfig(f"expected 'sub' or 'all' as rollup, got {shorten(value)} (10111)")
     return str(value)
 
 
 def _increment(value: int) -> str:
     if isinstance(value, bool) or not isinstance(value, int) or value.bit_length() > _INCR_BITS:
         raise InvalidConfig(
-            f"expected a whole number of at most {_INCR_BITS} bits as incr, seen {type(value).__name__} (10171)"
+            f"expected a whole number of at most {_INCR_BITS} bits as incr, got {type(value).__name__} (10171)"
         )
     return f"{value:+d}"

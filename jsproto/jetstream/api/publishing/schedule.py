@@ -57,17 +57,17 @@ def ttl_text(ttl: timedelta | Literal["never"], option: str, err_code: int) -> s
     if isinstance(ttl, str):
         if ttl != "never":
             raise InvalidConfig(
-                f"expected a timedelta or 'never' as {option}, seen {shorten(ttl)} ({err_code})"
+                f"expected a timedelta or 'never' as {option}, got {shorten(ttl)} ({err_code})"
             )
         return ttl
     if not isinstance(ttl, timedelta) or ttl < timedelta(seconds=1):
         raise InvalidConfig(
-            f"expected a timedelta of at least one second or 'never' as {option}, seen {ttl!r} ({err_code})"
+            f"expected a timedelta of at least one second or 'never' as {option}, got {ttl!r} ({err_code})"
         )
     seconds, rest = divmod(nanoseconds(ttl), _S)
     if rest:
         raise InvalidConfig(
-            f"expected whole seconds as {option}, seen {ttl!r}: the server would make it {seconds} s"
+            f"expected whole seconds as {option}, got {ttl!r}: the server would make it {seconds} s"
         )
     return str(seconds)
 
@@ -106,7 +106,7 @@ class Schedule:
             publish_subject(self.source)
         if self.source == self.target:
             raise InvalidConfig(
-                f"expected another source than the target, seen {shorten(self.source)} (10203)"
+                f"expected another source than the target, got {shorten(self.source)} (10203)"
             )
         if self.ttl is not None:
             ttl_text(self.ttl, "ttl of a schedule", 10191)
@@ -115,7 +115,7 @@ class Schedule:
             self.pattern.startswith((_AT, _EVERY)) or not self.time_zone
         ):
             raise InvalidConfig(
-                f"expected the name of a time zone beside a cron pattern only, seen {shorten(self.time_zone)} "
+                f"expected the name of a time zone beside a cron pattern only, got {shorten(self.time_zone)} "
                 f"beside {shorten(self.pattern)} (10189, 10223)"
             )
 
@@ -135,7 +135,7 @@ class Schedule:
             InvalidConfig: a ``datetime`` without a time zone.
         """
         if not isinstance(when, (datetime, Timestamp)):
-            raise InvalidConfig(f"expected a datetime or Timestamp, seen {shorten(when)}")
+            raise InvalidConfig(f"expected a datetime or Timestamp, got {shorten(when)}")
         pattern = f"{_AT}{Timestamp.of(when)}"
         return cls(pattern=pattern, target=target, source=source, ttl=ttl, rollup=rollup)
 
@@ -155,7 +155,7 @@ class Schedule:
             InvalidConfig: a shorter pause.
         """
         if not isinstance(interval, timedelta):
-            raise InvalidConfig(f"expected a timedelta, seen {shorten(interval)}")
+            raise InvalidConfig(f"expected a timedelta, got {shorten(interval)}")
         pattern = f"{_EVERY}{duration_text(interval)}"
         return cls(pattern=pattern, target=target, source=source, ttl=ttl, rollup=rollup)
 
@@ -243,7 +243,7 @@ class Schedule:
         stored = Timestamp.of(start).ns
         if self.time_zone is not None and zone is None:
             raise InvalidConfig(
-                f"expected the rules of time zone {self.time_zone!r} as zone, seen none"
+                f"expected the rules of time zone {self.time_zone!r} as zone, got none"
             )
         return self._runs(stored, zone or UTC)
 
@@ -270,7 +270,7 @@ class Schedule:
 def _when(pattern: str) -> Timestamp | int | Cron:
     """What a pattern means: a moment, nanoseconds of pause, or a cron pattern."""
     if not isinstance(pattern, str):
-        raise InvalidConfig(f"expected text as the pattern of a schedule, seen {shorten(pattern)}")
+        raise InvalidConfig(f"expected text as the pattern of a schedule, got {shorten(pattern)}")
     if pattern.startswith(_AT):
         text = pattern[len(_AT) :]
         try:
@@ -279,14 +279,14 @@ def _when(pattern: str) -> Timestamp | int | Cron:
             raise InvalidConfig(f"expected a time behind @at: {error} (10189)") from None
         if moment is None:
             raise InvalidConfig(
-                f"expected an RFC 3339 time behind @at, seen {shorten(text)} (10189)"
+                f"expected an RFC 3339 time behind @at, got {shorten(text)} (10189)"
             )
         return moment
     if pattern.startswith(_EVERY):
         pause = parse_duration(pattern[len(_EVERY) :])
         if pause is None or pause < _S:
             raise InvalidConfig(
-                f"expected a duration of at least one second behind @every, seen {shorten(pattern)} (10189)"
+                f"expected a duration of at least one second behind @every, got {shorten(pattern)} (10189)"
             )
         return pause
     return Cron.parse(pattern)
@@ -297,5 +297,5 @@ def _ttl_read(text: str) -> timedelta | Literal["never"]:
         return "never"
     ns = int(text) * _S if text.isdecimal() and len(text) < 12 else parse_duration(text)
     if ns is None:
-        raise InvalidConfig(f"expected a time to live, seen {shorten(text)} (10191)")
+        raise InvalidConfig(f"expected a time to live, got {shorten(text)} (10191)")
     return timedelta(seconds=ns // _S)  # the server forgets the rest

@@ -352,9 +352,7 @@ def purge_account(
         api.account_purge(account), about, AnswerType.ACCOUNT_PURGE, timeout=timeout
     )
     if members["initiated"] is not True:
-        raise InvalidResponse(
-            f"{about}: expected it to be initiated, seen {members['initiated']!r}"
-        )
+        raise InvalidResponse(f"{about}: expected it to be initiated, got {members['initiated']!r}")
 
 
 # ----------------------------------------------------------------------------------------------- what they share
@@ -427,5 +425,5 @@ def _server(server: str, peer_id: str) -> Mapping[str, object]:
 
 def _named(what: str, name: str) -> str:
     if not name:
-        raise InvalidConfig(f"expected the name of a {what}, seen none")
+        raise InvalidConfig(f"expected the name of a {what}, got none")
     return unbroken(name, what)

@@ -63,7 +63,7 @@ def dead_letter(
             without a message.
     """
     if not event.stream or not event.stream_seq:
-        raise InvalidConfig(f"expected an advisory about a message, seen {event.type!r}")
+        raise InvalidConfig(f"expected an advisory about a message, got {event.type!r}")
     message = yield from stored_message(
         api, event.stream, MessageSelector(seq=event.stream_seq), timeout=timeout
     )

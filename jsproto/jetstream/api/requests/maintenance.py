@@ -86,7 +86,7 @@ class Purge:
     def __attrs_post_init__(self) -> None:
         if self.seq is not None and self.keep is not None:
             raise InvalidConfig(
-                f"expected seq or keep, seen both: {self.seq!r} and {self.keep!r} (10003)"
+                f"expected seq or keep, got both: {self.seq!r} and {self.keep!r} (10003)"
             )
         sequence("seq", self.seq)
         sequence("keep", self.keep)
@@ -305,5 +305,5 @@ def sequence(name: str, value: int | None) -> int | None:
     if value is not None and (
         isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= UINT64_MAX
     ):
-        raise InvalidConfig(f"expected {name} of 1 to 2**64 - 1, seen {value!r}")
+        raise InvalidConfig(f"expected {name} of 1 to 2**64 - 1, got {value!r}")
     return value

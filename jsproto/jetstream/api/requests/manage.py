@@ -101,7 +101,7 @@ def request(
         raise StatusError(
             code,
             text,
-            f"{about}: expected an answer on {subject!r}, seen status {code} {text}".rstrip(),
+            f"{about}: expected an answer on {subject!r}, got status {code} {text}".rstrip(),
         )
     return answer(reply.payload, about, expected)
 
@@ -290,7 +290,7 @@ def stream_info(
         page = StreamInfo.from_wire((yield from ask(body, left)), about)
         subjects.update(page.state.subjects)
     if len(subjects) < page.total:
-        raise InvalidResponse(f"{about}: expected {page.total} subjects, seen {len(subjects)}")
+        raise InvalidResponse(f"{about}: expected {page.total} subjects, got {len(subjects)}")
     return info.evolve(state=info.state.evolve(subjects=subjects)) if page is not info else info
 
 
@@ -589,7 +589,7 @@ def succeed(
     members = yield from request(subject, about, expected, body=body, since=since, timeout=timeout)
     if members["success"] is not True:
         raise InvalidResponse(
-            f"{about}: expected success or an error, seen {described(members['success'])}"
+            f"{about}: expected success or an error, got {described(members['success'])}"
         )
     return members
 

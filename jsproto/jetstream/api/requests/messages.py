@@ -125,7 +125,7 @@ class StoredMessage:
         time = Timestamp.parse(self._time)
         if time is None:
             raise InvalidResponse(
-                f"expected the time of message {self.seq}, seen {shorten(self._time)}"
+                f"expected the time of message {self.seq}, got {shorten(self._time)}"
             )
         return time
 
@@ -176,7 +176,7 @@ class MessageSelector:
         starts = [self.seq is not None, self.start_time is not None, bool(self.last_by_subj)]
         if sum(starts) > 1 or (self.last_by_subj and self.next_by_subj):
             raise InvalidConfig(
-                f"expected a sequence, a time or the last of a subject, seen several: {self!r} (10003)"
+                f"expected a sequence, a time or the last of a subject, got several: {self!r} (10003)"
             )
         if not any(starts) and not self.next_by_subj:
             raise InvalidConfig(
@@ -253,7 +253,7 @@ def headerless(*, direct: bool | None, no_headers: bool) -> None:
     """
     if direct and no_headers:
         raise InvalidConfig(
-            "expected no_headers without direct: a direct get has the message's place in headers, seen both"
+            "expected no_headers without direct: a direct get has the message's place in headers, got both"
         )
 
 
@@ -347,7 +347,7 @@ def direct_error(reply: Message, about: RequestContext) -> JsprotoError:
     """What an answer of a direct get means that is no message."""
     if reply.status is None:
         return InvalidResponse(
-            f"{about}: expected a stored message, seen {len(reply.payload)} bytes without its place"
+            f"{about}: expected a stored message, got {len(reply.payload)} bytes without its place"
         )
     code, text = reply.status
     error = status_error(judge(code, text, StatusContext.DIRECT), code, text, str(about))
@@ -373,7 +373,7 @@ def from_direct(reply: Message, stream: str) -> StoredMessage | None:
     pending = header_value(ours, b"Nats-Num-Pending")
     if not subject or time is None:
         raise InvalidResponse(
-            f"expected subject and time of message {shorten(said)} of stream {stream}, seen {shorten(block)}"
+            f"expected subject and time of message {shorten(said)} of stream {stream}, got {shorten(block)}"
         )
     return StoredMessage(
         stream=header_value(ours, b"Nats-Stream") or stream,
@@ -393,12 +393,12 @@ def from_members(members: object, about: RequestContext, *, headers: bool = True
         InvalidResponse: it describes none.
     """
     if not isinstance(members, Mapping):
-        raise InvalidResponse(f"{about}: expected a message, seen {described(members)}")
+        raise InvalidResponse(f"{about}: expected a message, got {described(members)}")
     said = cast("Mapping[str, object]", members)
     subject, seq, time = said.get("subject"), said.get("seq"), said.get("time")
     if not isinstance(subject, str) or not isinstance(time, str) or not isinstance(seq, int):
         raise InvalidResponse(
-            f"{about}: expected subject, sequence and time, seen {shorten(sorted(said))}"
+            f"{about}: expected subject, sequence and time, got {shorten(sorted(said))}"
         )
     block = _bytes(said.get("hdrs"), about) if headers else b""
     return StoredMessage(
@@ -419,7 +419,7 @@ def number(digits: str) -> int:
     """
     if digits.isascii() and digits.isdigit() and len(digits) <= 20 and int(digits) <= UINT64_MAX:
         return int(digits)
-    raise InvalidResponse(f"expected a number of 64 bits, seen {shorten(digits)}")
+    raise InvalidResponse(f"expected a number of 64 bits, got {shorten(digits)}")
 
 
 def _bytes(said: object, about: RequestContext) -> bytes:
@@ -428,4 +428,4 @@ def _bytes(said: object, about: RequestContext) -> bytes:
     if isinstance(said, str):
         with contextlib.suppress(ValueError):
             return base64.b64decode(said, validate=True)
-    raise InvalidResponse(f"{about}: expected base64, seen {described(said)}")
+    raise InvalidResponse(f"{about}: expected base64, got {described(said)}")

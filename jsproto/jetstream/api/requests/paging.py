@@ -105,7 +105,7 @@ class _PageReading:
         )
         total = members.get("total")
         if not isinstance(total, int) or isinstance(total, bool) or total < 0:
-            raise InvalidResponse(f"{about}: expected a number as total, seen {described(total)}")
+            raise InvalidResponse(f"{about}: expected a number as total, got {described(total)}")
         if self.total is not None and total < self.total:
             raise _Shrunk
         self.total = total
@@ -170,7 +170,7 @@ def time_left(until: float, about: RequestContext, came: int, total: int | None)
     left = until - (yield from the_time())
     if left <= 0:
         raise RequestTimeout(
-            f"{about}: expected the whole list in time, seen {came} of {total} entries"
+            f"{about}: expected the whole list in time, got {came} of {total} entries"
         )
     return left
 
@@ -178,7 +178,7 @@ def time_left(until: float, about: RequestContext, came: int, total: int | None)
 def _list(members: Mapping[str, object], member: str, about: object = "") -> list[object]:
     page = members.get(member)
     if page is not None and not isinstance(page, list):
-        raise InvalidResponse(f"{about}: expected a list as {member}, seen {described(page)}")
+        raise InvalidResponse(f"{about}: expected a list as {member}, got {described(page)}")
     return cast("list[object]", page or [])
 
 
@@ -197,5 +197,5 @@ def said_name(name: str, about: RequestContext) -> str:
 def name_of(entry: object, about: RequestContext) -> tuple[str, str]:
     """An entry that is a name."""
     if not isinstance(entry, str):
-        raise InvalidResponse(f"{about}: expected a name, seen {described(entry)}")
+        raise InvalidResponse(f"{about}: expected a name, got {described(entry)}")
     return entry, entry

@@ -95,7 +95,7 @@ class ServerAnswer(Generic[DocumentT_co]):
     def refusal(self) -> ApiError:
         """Its error, to be raised."""
         return ApiError(
-            0, 0, f"expected data of server {self.server.name!r}, seen error {shorten(self.error)}"
+            0, 0, f"expected data of server {self.server.name!r}, got error {shorten(self.error)}"
         )
 
 
@@ -109,7 +109,7 @@ def read_answer(message: Message, form: type[DocumentT]) -> ServerAnswer[Documen
     if message.status is not None and not message.payload:
         code, text = message.status
         raise StatusError(
-            code, text, f"expected an answer of a server, seen status {code} {text}".rstrip()
+            code, text, f"expected an answer of a server, got status {code} {text}".rstrip()
         )
     members = parse_object(message.payload, "a request to the system account")
     server = members.pop("server", None)
@@ -117,7 +117,7 @@ def read_answer(message: Message, form: type[DocumentT]) -> ServerAnswer[Documen
     identity = ServerIdentity.from_wire(named if server is None else server, "a system request")
     if not identity.id and (server is None or not identity.name):
         raise InvalidResponse(
-            f"expected the answer of a server, which says who it is, seen {len(message.payload)} bytes {shorten(message.payload)}"
+            f"expected the answer of a server, which says who it is, got {len(message.payload)} bytes {shorten(message.payload)}"
         )
     error = members.pop("error", None)
     if error is not None:
@@ -125,7 +125,7 @@ def read_answer(message: Message, form: type[DocumentT]) -> ServerAnswer[Documen
     # ``statsz`` stands where others have ``data``; IDZ is an identity by itself.
     data = members.get("data", members.get("statsz", members))
     if not isinstance(data, Mapping):
-        raise InvalidResponse(f"expected an object as data of a server, seen {shorten(data)}")
+        raise InvalidResponse(f"expected an object as data of a server, got {shorten(data)}")
     return ServerAnswer(form=form, server=identity, data=cast("Mapping[str, object]", data))
 
 
@@ -232,7 +232,7 @@ def request_word(what: str) -> str:
     """
     if not isinstance(what, str) or _WHAT(what) is None:
         raise InvalidSubject(
-            f"expected one word of capital letters, such as VARZ, seen {shorten(what)}"
+            f"expected one word of capital letters, such as VARZ, got {shorten(what)}"
         )
     return what
 
@@ -244,5 +244,5 @@ def request_token(name: str, what: str) -> str:
         InvalidSubject: it is not one token; the error says of ``what``.
     """
     if not isinstance(name, str) or _NAME(name) is None:
-        raise InvalidSubject(f"expected the {what} as one token, seen {shorten(name)}")
+        raise InvalidSubject(f"expected the {what} as one token, got {shorten(name)}")
     return name

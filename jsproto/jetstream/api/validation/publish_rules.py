@@ -75,7 +75,7 @@ def refuse(found: tuple[RuleViolation, ...], stream: str) -> None:
         InvalidConfig: something was found.
     """
     if found:
-        raise InvalidConfig(f"expected a message that stream {stream!r} takes, seen {found[0]}")
+        raise InvalidConfig(f"expected a message that stream {stream!r} takes, got {found[0]}")
 
 
 def _facts(config: StreamConfig, subject: str, size: int, options: PublishOptions) -> Facts:

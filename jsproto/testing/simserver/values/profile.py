@@ -419,6 +419,6 @@ def profile_of(version: str) -> Profile:
     found = PROFILES.get(".".join(version.split(".")[:2]))
     if found is None:
         raise InvalidConfig(
-            f"expected a server version among {', '.join(PROFILES)}, seen {shorten(version)}"
+            f"expected a server version among {', '.join(PROFILES)}, got {shorten(version)}"
         )
     return found if version.count(".") < 2 else evolve(found, version=version)

@@ -75,7 +75,7 @@ def _durations(fact: PullIssued) -> str | None:
 def _beats(fact: PullIssued) -> str | None:
     pull = fact.pull
     if pull.heartbeat and 2 * pull.heartbeat > pull.expires:
-        return f"heartbeats of {seconds(pull.heartbeat):g} s need an expiry of twice that, seen {seconds(pull.expires):g} s: the server answers 400"
+        return f"heartbeats of {seconds(pull.heartbeat):g} s need an expiry of twice that, got {seconds(pull.expires):g} s: the server answers 400"
     return None
 
 

@@ -113,7 +113,7 @@ def test_b208_one_filter_or_several_but_not_both() -> None:
     several = ConsumerConfig(filter_subjects=["a.1", "a.2"])
 
     assert several.checked().to_wire() == {"filter_subjects": ["a.1", "a.2"]}
-    with pytest.raises(InvalidConfig, match="filter_subject or filter_subjects, seen both"):
+    with pytest.raises(InvalidConfig, match="filter_subject or filter_subjects, got both"):
         several.evolve(filter_subject="a.>").checked()
 
 

@@ -86,7 +86,7 @@ def test_b203_an_increment_has_a_sign_and_may_be_0_or_large(incr: int, text: str
         ({"incr": 1.5}, "10171"),
         ({"incr": True}, "10171"),
         ({"incr": 2**14_000}, "10171"),
-        ({"incr": 1, "rollup": "sub"}, "incr without rollup, seen both .10171"),
+        ({"incr": 1, "rollup": "sub"}, "incr without rollup, got both .10171"),
         (
             {"incr": 1, "expected_stream": "S", "expected_last_sequence": 0},
             "expected_stream, expected_last_sequence",
@@ -151,7 +151,7 @@ def test_no_options_and_no_headers_are_no_block_and_own_headers_stay_as_they_are
 
 
 def test_a_header_that_is_also_an_option_is_refused_in_any_spelling() -> None:
-    with pytest.raises(InvalidConfig, match="Nats-Msg-Id as an option or as a header, seen both"):
+    with pytest.raises(InvalidConfig, match="Nats-Msg-Id as an option or as a header, got both"):
         PublishOptions(msg_id="1").headers({"nats-msg-id": "2"})
 
 

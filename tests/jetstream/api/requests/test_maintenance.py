@@ -272,5 +272,5 @@ def test_details_of_subjects_are_read_page_by_page() -> None:
 def test_details_that_end_early_do_not_look_complete() -> None:
     said = {**STREAM, "state": {"subjects": {"a": 1}}, "total": 3, "offset": 0}
     empty = {**STREAM, "total": 3, "offset": 1}
-    with pytest.raises(manage.InvalidResponse, match="expected 3 subjects, seen 1"):
+    with pytest.raises(manage.InvalidResponse, match="expected 3 subjects, got 1"):
         run(manage.stream_info(API, "S", subjects_filter=">"), said, empty)

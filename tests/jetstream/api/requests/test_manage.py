@@ -144,7 +144,7 @@ def test_the_timeout_is_that_of_the_caller() -> None:
 def test_a_status_instead_of_an_answer_is_a_status_error() -> None:
     with pytest.raises(
         StatusError,
-        match=r"stream info, stream S: expected an answer .* seen status 408 Bad Request",
+        match=r"stream info, stream S: expected an answer .* got status 408 Bad Request",
     ):
         run(api.stream_info(API, "S"), message(b"", b"NATS/1.0 408 Bad Request\r\n\r\n"))
 
@@ -272,7 +272,7 @@ def test_b208_several_filters_are_sent_alone_and_both_kinds_never() -> None:
             "action": "create",
         },
     )
-    with pytest.raises(InvalidConfig, match="seen both"):
+    with pytest.raises(InvalidConfig, match="got both"):
         run(api.create_consumer(API, "S", several.evolve(filter_subject="a.>")))
 
 
@@ -318,7 +318,7 @@ def test_deleting_succeeds_or_says_why_not() -> None:
     assert consumer == [("$JS.API.CONSUMER.DELETE.S.C", None)]
     with pytest.raises(InvalidResponse, match="'success'"):
         run(api.delete_stream(API, "S"), {})
-    with pytest.raises(InvalidResponse, match="expected success or an error, seen False"):
+    with pytest.raises(InvalidResponse, match="expected success or an error, got False"):
         run(api.delete_stream(API, "S"), {"success": False})
 
 
@@ -438,7 +438,7 @@ def test_a_part_of_a_configuration_without_content_costs_that_part(odd: dict[str
 @pytest.mark.parametrize("setting", ["durable_name", "name", "deliver_subject", "deliver_group"])
 def test_an_empty_name_is_refused_since_it_would_mean_none(setting: str) -> None:
     with pytest.raises(
-        InvalidConfig, match=rf"expected a name as ConsumerConfig\.{setting}, seen ''"
+        InvalidConfig, match=rf"expected a name as ConsumerConfig\.{setting}, got ''"
     ):
         ConsumerConfig(**{setting: ""})
 

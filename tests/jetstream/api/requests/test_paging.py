@@ -124,7 +124,7 @@ def play_on(steps: Steps[object], page: Callable[[int], dict[str, object]], *, e
 def test_a_list_that_never_ends_ends_with_its_time() -> None:
     """A server that always has another page keeps the caller for the whole timeout and no longer."""
     with pytest.raises(
-        RequestTimeout, match=r"stream names: expected the whole list in time, seen 8 of 10 "
+        RequestTimeout, match=r"stream names: expected the whole list in time, got 8 of 10 "
     ):
         play_on(
             api.stream_names(API, timeout=2.0), lambda n: names(f"S{n}", total=n + 2), each=0.25

@@ -74,7 +74,7 @@ def test_each_row_refuses_its_message_and_comes_first(rule, case) -> None:
     found = check_publish(stream, subject, payload, options)
 
     assert found[0].rule is rule
-    with pytest.raises(InvalidConfig, match=f"stream 'S' takes, seen {rule.setting}"):
+    with pytest.raises(InvalidConfig, match=f"stream 'S' takes, got {rule.setting}"):
         refuse(found, "S")
 
 

@@ -14,7 +14,7 @@ def test_the_last_number_of_a_version_is_kept_and_does_not_matter():
 
 def test_a_version_that_is_not_modelled_is_refused():
     with pytest.raises(
-        InvalidConfig, match=r"expected a server version among 2\.9.*seen '2\.13\.0'"
+        InvalidConfig, match=r"expected a server version among 2\.9.*got '2\.13\.0'"
     ):
         profile_of("2.13.0")
 
