@@ -36,7 +36,8 @@ _HANDLES: Final = (
 )
 _MODULES: Final = tuple(sys.modules[each.__module__] for each in _HANDLES)
 _NAMES: Final = tuple(each.__name__ for each in _HANDLES)
-_WIDTH: Final = 100
+#: The longest line; the formatter has the same.
+_WIDTH: Final = 10 * 10
 
 #: What a description returned by the facade wants: the verb, and the type of what the verb gives.
 _WANTS: Final = {
