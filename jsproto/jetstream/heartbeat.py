@@ -123,6 +123,10 @@ class HeartbeatMonitor(Snapshottable):
         if not self.watching or now < self.since + self.period:
             return None
         self.since = now
+        return self.alarm()
+
+    def alarm(self) -> HeartbeatAlarm:
+        """Nothing will come: a silence is an alarm, however it was found out."""
         if self.silent:
             return HeartbeatAlarm.PERIOD
         self.silent = True

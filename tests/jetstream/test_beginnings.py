@@ -27,6 +27,16 @@ FLOW = {
 }
 SCRIPT = {"timers": {"v": 1, "armed": {}}, "started": False, "history": [], "token": 0}
 RUNS = {"v": 1, "waiting": deque()}
+REPLAY = {
+    "_asked": 0.0,
+    "_name": "",
+    "_period": 0.0,
+    "_stream": "",
+    "gone": False,
+    "reached": 0,
+    "script": None,
+    "unserved": 0,
+}
 
 
 def exact(data: object) -> str:
@@ -79,6 +89,7 @@ def test_a_new_push_subscription():
         "owed": [],
         "position": None,
         "put_blocked": False,
+        "replay": REPLAY,
         "returned": 0,
         "served": True,
         "state": "NEW",
@@ -144,15 +155,7 @@ def test_a_new_ordered_consumer(form):
         "reason": None,
         "put_blocked": False,
         "repeated": 0,
-        "replay": {
-            "_asked": 0.0,
-            "_name": "",
-            "_period": 0.0,
-            "gone": False,
-            "reached": 0,
-            "script": None,
-            "unserved": 0,
-        },
+        "replay": REPLAY,
         "resets": 0,
         "served": True,
         "state": "NEW",

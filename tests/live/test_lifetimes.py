@@ -16,8 +16,12 @@ from time import monotonic
 
 import pytest
 
+from jsproto.core.connection.events import Notice, NoticeKind
+from jsproto.errors import PermissionViolation
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
+from jsproto.jetstream.errors import HeartbeatsMissed
 from jsproto.jetstream.pull.fetch_options import FetchMode
+from jsproto.jetstream.push.base import PushNotice
 from jsproto_io.blocking import connect
 from tests.live.conftest import QUICK, turn
 
@@ -90,6 +94,64 @@ def test_pushed_messages_come_in_the_distances_that_they_were_stored_in_if_that_
     config = ConsumerConfig(replay_policy=policy)
     with within(10.0), nc.jetstream().subscribe("life", stream="LIFE", config=config) as feed:
         judge(distances(feed), recorded, policy)
+
+
+@pytest.fixture
+def apart(nc, stream):
+    """Two messages that lie 4 s apart: a server that replays them is silent for so long."""
+    nc.jetstream().publish("life", b"1")
+    turn(nc, 4.0)
+    nc.jetstream().publish("life", b"2")
+
+
+def replayed(nc):
+    """A push subscription that is told of a silence after 0.3 s."""
+    config = ConsumerConfig(replay_policy="original", idle_heartbeat=timedelta(seconds=0.1))
+    return nc.jetstream().subscribe("life", stream="LIFE", config=config)
+
+
+@pytest.mark.usefixtures("apart")
+def test_a_push_subscription_is_told_that_its_consumer_was_deleted_in_the_silence_of_a_replay(
+    nc, stream, within
+):
+    heard = nc.events()
+    with within(10.0), replayed(nc) as feed:
+        assert next(feed).payload == b"1"
+        stream.consumer(feed.feed.info.name).delete()
+        told = next(
+            each for each in heard if isinstance(each, Notice) and each.kind is not PushNotice.BOUND
+        )
+
+    assert (told.kind, told.conversation.readable) == (PushNotice.HEARTBEAT_MISSED, 0)
+    assert isinstance(told.detail, HeartbeatsMissed)
+
+
+def test_a_client_that_may_not_ask_for_its_consumer_hears_a_silent_replay_to_its_end(
+    start_server, within
+):
+    server = start_server(
+        config=(
+            "authorization { users: [ { user: admin, password: p }, "
+            "{ user: reader, password: p, "
+            'permissions { publish { deny: "$JS.API.CONSUMER.INFO.>" } } } ] }'
+        )
+    )
+    address = server.url.removeprefix("nats://")
+    with connect(f"nats://admin:p@{address}") as admin:
+        admin.jetstream().create_stream(name="LIFE", subjects=["life"], storage="memory")
+        admin.jetstream().publish("life", b"1")
+        turn(admin, 2.0)
+        admin.jetstream().publish("life", b"2")
+    with connect(f"nats://reader:p@{address}") as reader:
+        heard = reader.events()
+        with within(10.0), replayed(reader) as feed:
+            assert [next(feed).payload, next(feed).payload] == [b"1", b"2"]
+            assert feed.feed.liveness.silent is False
+        reader.close()
+        told = [each for each in heard if isinstance(each, Notice)]
+
+    assert [each.kind for each in told] == [PushNotice.BOUND, NoticeKind.SERVER_ERROR]
+    assert isinstance(told[1].detail, PermissionViolation)
 
 
 def test_a_server_before_2_11_counts_a_message_that_a_replay_holds_back_as_acknowledged(

@@ -1,1 +1,1 @@
-"""A delivered message, and its acknowledgement: subject, state, progress and floor."""
+"""A delivered message and its acknowledgement, and whether the consumer that delivers is there."""

@@ -51,6 +51,7 @@ from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.backoff import Backoff, ShortLinks
 from jsproto.jetstream.delivery.ack import MUTE, AckState
 from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.delivery.replay_check import ReplayWatch
 from jsproto.jetstream.errors import HeartbeatsMissed, ServerShutdown
 from jsproto.jetstream.gaps import sequence_of
 from jsproto.jetstream.heartbeat import HeartbeatAlarm
@@ -59,7 +60,6 @@ from jsproto.jetstream.ordered.ephemeral import EphemeralConfig, EphemeralConsum
 from jsproto.jetstream.ordered.options import OrderedOptions, SourceKind
 from jsproto.jetstream.ordered.pull_source import PullSource
 from jsproto.jetstream.ordered.push_source import PushSource
-from jsproto.jetstream.ordered.replay_check import ReplayWatch
 from jsproto.jetstream.ordered.resume_point import ResumePoint
 from jsproto.jetstream.ordered.sequence_check import SequenceCheck
 from jsproto.jetstream.ordered.source import OrderedSource
@@ -212,7 +212,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         pulls = self.options.pulls
         form = PushSource if self.options.form is SourceKind.PUSH else PullSource
         self.intake: OrderedSource = form(self.backlog, pulls, paced=self.options.paced)
-        self.replay = ReplayWatch(api, self.stream, self.options.create_timeout)
+        self.replay = ReplayWatch(api, self.options.create_timeout)
         self.leftovers = ConsumerCleanup(api, self.stream, self.options.create_timeout)
         self._api = api
         self._plain = isinstance(view, Messages)
@@ -493,7 +493,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self._move(OrderedInput.CREATED)
         self.intake.begin(self._api.consumer_msg_next(self.stream, info.name), now)
         if self.intake.replaying:
-            self.replay.begin(info.name, self.intake.liveness.period, now)
+            self.replay.begin(self.stream, info.name, self.intake.liveness.period, now)
         if self.position.created(info):
             self._caught_up(now)
         else:

@@ -32,7 +32,7 @@ from jsproto.core.conversation.procedure import Script, Steps
 from jsproto.core.state import PLAIN, Codecs
 from jsproto.jetstream.api.requests.manage import stream_info
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.ordered.api_question import ApiQuestion
+from jsproto.jetstream.delivery.api_question import ApiQuestion
 from jsproto.wire.frames import SUBJECT, Delivery
 
 #: Seconds between two questions.

@@ -355,7 +355,7 @@ class PushFeed(Conversation[M], Generic[M]):
             self.strays += len(run)
             return
         if self.liveness.seen(now):
-            self.port.notify(PushNotice.RESUMED)
+            self.resumed(now)
         deliver = self._deliver
         if self.options.raw or deliver not in [frame[SUBJECT] for frame in run]:
             self.received(list(run), now)
@@ -403,6 +403,15 @@ class PushFeed(Conversation[M], Generic[M]):
                 f"nothing came for {self.liveness.period:g} s"
             )
             self.port.notify(PushNotice.HEARTBEAT_MISSED, HeartbeatsMissed(text))
+
+    def resumed(self, now: float) -> None:
+        """Something has come after an alarm."""
+        self.port.notify(PushNotice.RESUMED)
+
+    def replayed(self, now: float) -> None:
+        """The first heartbeat has come: the replay is over, and from now on silence counts."""
+        self._quiet = False
+        self.liveness.watch(now)
 
     def failed(self, error: JsprotoError, now: float) -> None:
         """The server or our own policy ends it with an error."""
@@ -477,9 +486,10 @@ class PushFeed(Conversation[M], Generic[M]):
         self.port.notify(PushNotice.STRAY, frame[SUBJECT])
 
     def _heartbeat(self, block: bytes, now: float) -> None:
-        if self._quiet:
-            self._quiet = False
-            self.liveness.watch(now)
+        stalled = header_value(block, b"Nats-Consumer-Stalled")
+        # A server that waits for an answer to flow control may be in the middle of its replay.
+        if self._quiet and not stalled:
+            self.replayed(now)
         consumer = sequence_of(block, b"Nats-Last-Consumer")
         stream = sequence_of(block, b"Nats-Last-Stream")
         if consumer is not None:
@@ -487,7 +497,6 @@ class PushFeed(Conversation[M], Generic[M]):
             gap = self._guard.heartbeat(consumer) if self._watching else None
             if gap is not None:
                 self.gap(gap, now)
-        stalled = header_value(block, b"Nats-Consumer-Stalled")
         if stalled:
             self._met(stalled)
 

@@ -28,7 +28,9 @@ There are three ways out, and each deletes the consumer if we made it and own it
 A link that is lost ends nothing: interest in the deliver subject is stated again by the connection,
 and the server goes on. Only a question of the workflow that was under way fails. A consumer that is
 deleted by somebody else just falls silent: the alarm over missed heartbeats is all that a push
-subscription can see (seen on 2.9 to 2.15).
+subscription can see (seen on 2.9 to 2.15). Under replay policy ``original`` silence is no alarm
+before the first heartbeat, so `ReplayWatch` asks for the consumer. If the server does not find it,
+that is the same alarm.
 """
 
 from __future__ import annotations
@@ -47,6 +49,9 @@ from jsproto.jetstream.api.requests.manage import DEFAULT_TIMEOUT, delete_consum
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.delivery.ack import ACK_ROOT, NAK, OPEN, is_ack_for
 from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.delivery.replay_check import ReplayWatch
+from jsproto.jetstream.errors import HeartbeatsMissed
+from jsproto.jetstream.heartbeat import HeartbeatAlarm
 from jsproto.jetstream.push.base import M, Make, PushFeed, PushNotice
 from jsproto.jetstream.push.options import PushOptions
 from jsproto.jetstream.push.subscribe import (
@@ -140,6 +145,7 @@ class PushSubscription(PushFeed[M]):
         message: makes the user's message.
 
     Attributes:
+        replay: asks for the consumer in the silence of a replay; to look at.
         state: where in its life it is.
         returned: messages that went back to the server because nobody took them.
     """
@@ -156,6 +162,7 @@ class PushSubscription(PushFeed[M]):
         "_stopping",
         "api",
         "asked",
+        "replay",
         "returned",
         "state",
         "timeout",
@@ -173,6 +180,7 @@ class PushSubscription(PushFeed[M]):
         "_fence": PLAIN,
         "_flushed": PLAIN,
         "_stopping": PLAIN,
+        "replay": PART,
         "returned": PLAIN,
         "state": PushState,
     }
@@ -192,6 +200,7 @@ class PushSubscription(PushFeed[M]):
         self.timeout = timeout
         self.state = PushState.NEW
         self.returned = 0
+        self.replay = ReplayWatch(api, timeout)
         self._locate: Script[ConsumerLookup] = Script(lambda: locate(api, asked, timeout=timeout))
         self._create: Script[BoundConsumer] = Script(self._ensuring)
         self._remove: Script[None] = Script(self._removing)
@@ -263,16 +272,15 @@ class PushSubscription(PushFeed[M]):
         if self.state is PushState.OVER:
             return None
         moments = [
-            at
-            for at in (
-                self.liveness.deadline,
-                self._locate.deadline,
-                self._create.deadline,
-                self._remove.deadline,
-            )
-            if at is not None
+            self.liveness.deadline,
+            self._locate.deadline,
+            self._create.deadline,
+            self._remove.deadline,
         ]
-        return min(moments) if moments else None
+        if self._quiet:
+            moments += [self.replay.deadline, self.replay.due(self.liveness.since)]
+        known = [at for at in moments if at is not None]
+        return min(known) if known else None
 
     # ------------------------------------------------------------------ facts
 
@@ -305,6 +313,8 @@ class PushSubscription(PushFeed[M]):
         for script in self._scripts:
             script.replied(self.port, token, frame, now)
         self._judge(now)
+        self.replay.replied(self.port, token, frame, now)
+        self._look_after(now)
 
     def ticked(self, now: float) -> None:
         """Silence, and questions that were not answered in time."""
@@ -312,6 +322,11 @@ class PushSubscription(PushFeed[M]):
         for script in self._scripts:
             script.ticked(self.port, now)
         self._judge(now)
+        self.replay.ticked(self.port, now)
+        self._look_after(now)
+        due = self.replay.due(self.liveness.since)
+        if due is not None and due <= now:
+            self.replay.ask(self.liveness.since, self.port, now)
 
     def fenced(self, token: int, now: float) -> None:
         """Nothing that was sent before the end of the interest can come any more."""
@@ -344,6 +359,7 @@ class PushSubscription(PushFeed[M]):
         for script in self._scripts:
             script.refused(self.port, subject, error, now)
         self._judge(now)
+        self.replay.refused(self.port, subject, error, now)
         port = self.port
         of_interest = isinstance(error, PermissionViolation) and error.operation == "subscription"
         if isinstance(error, PermissionViolation) and error.bars(
@@ -390,6 +406,45 @@ class PushSubscription(PushFeed[M]):
         if self.port.up:
             self._give_back([*self._early.frames(), *self.clear()])
             self._early.clear()
+
+    # ------------------------------------------------------------------ silence of a replay
+
+    def watch(self, now: float) -> None:
+        """From now on the server is expected to speak; while it replays in silence, it is asked."""
+        super().watch(now)
+        self._ask_in_silence(now)
+
+    def unwatch(self) -> None:
+        """From now on the server is not expected to speak, and it is not asked."""
+        super().unwatch()
+        self.replay.end()
+
+    def resumed(self, now: float) -> None:
+        """The consumer is there after all: the next silence is asked about."""
+        super().resumed(now)
+        self._ask_in_silence(now)
+
+    def replayed(self, now: float) -> None:
+        """The server sends heartbeats, so it is not asked any more."""
+        super().replayed(now)
+        self.replay.end()
+
+    def _ask_in_silence(self, now: float) -> None:
+        if self._quiet and self.liveness.period:
+            info = cast("ConsumerInfo", self.info)
+            self.replay.begin(info.stream_name, info.name, self.liveness.period, now)
+
+    def _look_after(self, now: float) -> None:
+        """Report a consumer that the server does not find, as if heartbeats were missed."""
+        replay = self.replay
+        if replay.gone:
+            replay.end()
+            if self.liveness.alarm() is HeartbeatAlarm.EDGE:
+                text = (
+                    f"expected the consumer that sends to {self._deliver}, "
+                    f"the server did not find it after {self.liveness.period:g} s of silence"
+                )
+                self.port.notify(PushNotice.HEARTBEAT_MISSED, HeartbeatsMissed(text))
 
     # ------------------------------------------------------------------ the workflow
 

@@ -45,22 +45,11 @@ class Hears(Reader):
         self.woken = True
 
     def robbed(self) -> None:
-        """The consumer is gone, and only its silence says so."""
+        """The consumer is gone. Only silence says so, or in a replay the answer to a question."""
         feed = self.feed
         self._robbed_at = None
         if feed is not None and feed.stage is Stage.GOING and not self.leaving:
-            # Nobody can tell the silence of a replay from that of a deleted consumer before its
-            # first heartbeat.
-            self._robbed_at = self.missed if feed.liveness.watching or not self._replays else None
-
-    def linked(self, now: float) -> None:
-        """On a new link a replay may be silent again."""
-        if self._replays:
-            self._robbed_at = None
-
-    @property
-    def _replays(self) -> bool:
-        return self.world.consumers[self.name].get("replay_policy") == "original"
+            self._robbed_at = self.missed
 
     def noticed(self) -> None:
         """It has been gone for long enough.

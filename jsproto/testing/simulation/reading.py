@@ -113,8 +113,7 @@ class Reader(Worker):
         for each in self.left():
             self.weigh(each)
             waits = self.connection.connected and not each.ended and not each.readable
-            # A replay is silent for as long as it was silent at first.
-            if waits and each.deadline is None and not consumer.paced:
+            if waits and each.deadline is None:
                 raise RuleBroken(
                     "progress", f"{self.name} waits and has no deadline: {self.shown()}"
                 )

@@ -841,13 +841,168 @@ def test_replay_original_is_quiet_until_the_first_heartbeat():
     sub = bound(idle_heartbeat=10**9, replay_policy="original")
     sub.delivered(data(sub, 1), 1.0)
     sub.ticked(100.0)
-    assert (sub.deadline, kinds(sub)) == (None, [])
+    assert kinds(sub) == []
     sub.delivered([heartbeat(sub, 1)], 200.0)
     assert sub.deadline == 203.0
     sub.link_down(LOST, 201.0)
     sub.link_up(202.0)
+    sub.ticked(300.0)
 
-    assert sub.deadline is None
+    assert kinds(sub) == []
+
+
+# ------------------------------------------------------------------ asked in a replay's silence
+
+
+def asked(sub: PushFeed[JsMessage]) -> int:
+    """How often it has asked for its consumer."""
+    return sum(isinstance(each, Publish) and each.subject == INFO for each in sub.port.commands)
+
+
+def replaying(**config: object) -> PushSubscription[JsMessage]:
+    """Bound to a consumer that replays at the original pace; it may be silent for 3 s."""
+    return bound(idle_heartbeat=10**9, replay_policy="original", **config)
+
+
+def silent(sub: PushSubscription[JsMessage], now: float) -> PushSubscription[JsMessage]:
+    """It asks at this moment, and not before."""
+    before = asked(sub)
+    sub.ticked(now - 0.1)
+    assert (sub.deadline, asked(sub)) == (now, before)
+    sub.ticked(now)
+    assert asked(sub) == before + 1
+    return sub
+
+
+@pytest.mark.parametrize(("code", "err_code"), [(404, 10014), (404, 10059)])
+def test_a_consumer_that_is_deleted_in_the_silence_of_a_replay_is_told_as_missed_heartbeats(
+    code, err_code
+):
+    sub = replaying()
+    sub.delivered(data(sub, 1), 1.0)
+    silent(sub, 4.0)
+    answer(sub, {"error": {"code": code, "err_code": err_code, "description": "not found"}}, 4.1)
+
+    assert kinds(sub) == [PushNotice.HEARTBEAT_MISSED]
+    assert isinstance(detail(sub, PushNotice.HEARTBEAT_MISSED), HeartbeatsMissed)
+    assert (sub.ended, sub.state, sub.liveness.silent) == (False, PushState.BOUND, True)
+    assert taken(sub) == [1]
+
+
+def test_a_deleted_consumer_is_told_once_for_each_silence_and_asked_for_again_after_it():
+    sub = silent(replaying(), 3.0)
+    answer(sub, GONE, 3.1)
+    sub.ticked(100.0)
+    assert (sub.deadline, asked(sub)) == (None, 1)
+    sub.port.up = False
+    sub.link_down(LOST, 101.0)
+    sub.port.up = True
+    sub.link_up(110.0)
+    silent(sub, 113.0)
+    answer(sub, GONE, 113.1)
+    assert kinds(sub) == [PushNotice.HEARTBEAT_MISSED]
+    sub.delivered(data(sub, 1), 120.0)
+    silent(sub, 123.0)
+    answer(sub, GONE, 123.1)
+
+    assert kinds(sub) == [
+        PushNotice.HEARTBEAT_MISSED,
+        PushNotice.RESUMED,
+        PushNotice.HEARTBEAT_MISSED,
+    ]
+
+
+def test_a_consumer_that_is_there_is_asked_for_again_after_each_period_of_silence():
+    sub = silent(replaying(), 3.0)
+    assert sub.deadline == 8.0
+    answer(sub, info(replay_policy="original"), 3.1)
+    silent(sub, 6.0)
+    answer(sub, info(replay_policy="original"), 6.1)
+    sub.delivered(data(sub, 1), 7.5)
+    silent(sub, 10.5)
+
+    assert kinds(sub) == []
+
+
+@pytest.mark.parametrize("operation", ["publish", "subscription"])
+def test_a_client_that_may_not_ask_for_its_consumer_stops_asking_until_the_next_link(operation):
+    sub = silent(replaying(), 3.0)
+    subject = INFO if operation == "publish" else sub.port.answers
+    sub.refused(subject, PermissionViolation("not allowed", subject, operation), 3.1)
+    sub.ticked(100.0)
+    assert (sub.deadline, asked(sub), kinds(sub), sub.ended) == (None, 1, [], False)
+    sub.link_down(LOST, 101.0)
+    sub.link_up(102.0)
+
+    silent(sub, 105.0)
+
+
+def test_a_question_that_is_not_answered_is_no_error_and_is_asked_again():
+    """A leaf node answers 503 while its hub is away, and the hub can delete a consumer."""
+    sub = silent(replaying(), 3.0)
+    question = sub.port.commands[-1]
+    sub.replied(
+        int(question.reply.removeprefix(MUX)),
+        ("1", question.reply, "", b"NATS/1.0 503\r\n\r\n", b""),
+        3.1,
+    )
+    silent(sub, 6.0)
+    sub.ticked(11.0)
+    assert (kinds(sub), sub.ended, asked(sub)) == ([], False, 3)
+    answer(sub, GONE, 11.1)
+
+    assert kinds(sub) == [PushNotice.HEARTBEAT_MISSED]
+
+
+def test_heartbeats_end_the_questions_and_an_answer_that_is_late_changes_nothing():
+    sub = silent(replaying(), 3.0)
+    sub.delivered([heartbeat(sub, 0)], 3.1)
+    answer(sub, GONE, 3.2)
+
+    assert (kinds(sub), sub.liveness.silent, sub.deadline) == ([], False, 6.1)
+
+
+def test_a_heartbeat_that_names_a_missed_answer_comes_in_the_middle_of_a_replay_too():
+    sub = replaying(flow_control=True)
+    sub.delivered([flow(sub)], 1.0)
+    sub.delivered([heartbeat(sub, 0, stalled="$JS.FC.S.C.a")], 1.1)
+    assert sub.liveness.deadline is None
+
+    silent(sub, 4.1)
+
+
+@pytest.mark.parametrize(
+    "sub",
+    [
+        bound(replay_policy="original"),
+        bound(PushOptions(raw=True), idle_heartbeat=10**9, replay_policy="original"),
+    ],
+    ids=["no heartbeats", "raw"],
+)
+def test_where_no_heartbeats_are_judged_nothing_is_asked(sub):
+    sub.ticked(100.0)
+
+    assert (sub.deadline, asked(sub)) == (None, 0)
+
+
+@pytest.mark.parametrize("wish", list(StopMode))
+def test_who_leaves_a_replay_asks_no_more_and_no_answer_counts(wish):
+    sub = silent(replaying(), 3.0)
+    sub.told(wish, 3.1)
+    answer(sub, GONE, 3.2)
+    sub.ticked(100.0)
+
+    assert (asked(sub), kinds(sub), sub.deadline) == (1, [], None)
+
+
+def test_a_question_about_a_replay_is_put_back_with_the_rest():
+    sub = silent(replaying(), 3.0)
+    again = new(consumer="C")
+    again.restore(sub.snapshot())
+    again.port.commands = list(sub.port.commands)
+    answer(again, GONE, 3.1)
+
+    assert kinds(again) == [PushNotice.HEARTBEAT_MISSED]
 
 
 def test_a_heartbeat_says_how_far_the_server_is():

@@ -10,8 +10,8 @@ import pytest
 from attrs import evolve
 
 from jsproto.jetstream.api.requests import manage
+from jsproto.jetstream.delivery.replay_check import ReplayWatch
 from jsproto.jetstream.ordered.push_source import PushSource
-from jsproto.jetstream.ordered.replay_check import ReplayWatch
 from jsproto.jetstream.ordered.resume_point import ResumePoint
 from jsproto.jetstream.pull.base import PullFeed
 from jsproto.jetstream.push.base import PushFeed
@@ -99,6 +99,18 @@ def test_a_listener_whose_consumer_is_deleted_hears_that_it_is_silent(monkeypatc
     monkeypatch.setattr(PushFeed, "_heartbeat", lambda self, block, now: None)
 
     assert broken("push", away) in {"silence", "progress"}
+
+
+def test_a_listener_that_asks_nobody_in_the_silence_of_a_replay_is_seen(monkeypatch):
+    """Before its first heartbeat nothing but a question tells that the consumer was deleted."""
+    world = Simulation(scenario=drawn(17, 0.05, ("push",)))
+    assert world.consumers["W0"]["replay_policy"] == "original"
+    away = fault("remove", 60.0, 5.0)
+    assert lived(17, "push", away).failure is None
+
+    monkeypatch.setattr(ReplayWatch, "due", lambda self, since: None)
+
+    assert lived(17, "push", away).failure.rule == "silence"
 
 
 def test_an_ordered_reader_whose_consumer_is_deleted_goes_on_with_another_in_each_form_and_replay(

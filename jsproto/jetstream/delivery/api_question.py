@@ -1,4 +1,4 @@
-"""One question at a time that an ordered reader asks the API beside its reading.
+"""One question at a time that a reader asks the API beside its reading.
 
 A part of the reader says what to ask (`_asking`) and what the answer means (`_judged`). This base
 steps the question: it takes the answer, its timeout and its refusal, and it keeps the question in
