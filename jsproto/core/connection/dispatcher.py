@@ -334,6 +334,8 @@ class Dispatcher:
             return False
         number, token, sids = self._pongs.popleft()
         self._answered += 1
+        if self.complaints:
+            self.turn_away(now)  # The server read these SUBs before the PING that it answers now.
         if self._unproven:
             self._prove()
         for sid in sids:

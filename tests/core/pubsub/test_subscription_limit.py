@@ -40,6 +40,18 @@ def test_what_was_confirmed_stays_and_the_newest_is_refused(wire):
     assert not old.ended
 
 
+def test_a_refusal_and_the_pong_after_it_may_come_in_one_segment(wire):
+    w = wire().up()
+    old = w.open(Subscription("old"))
+    confirmed(w)
+    new = w.open(Subscription("new"))
+    w.connection._exchange.ping()
+    w.feed(FULL + b"PONG\r\n")
+
+    assert isinstance(new.error, SubscriptionLimit)
+    assert not old.ended
+
+
 def test_what_has_heard_something_was_not_refused(wire):
     w = wire().up()
     first, second = w.open(Subscription("a")), w.open(Subscription("b"))
