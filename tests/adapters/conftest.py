@@ -114,14 +114,21 @@ def takes_two(line: Line) -> None:
 
 
 class Peer:
-    """Plays one script for each connection, in the order in which they come."""
+    """Plays one script for each connection, in the order in which they come.
 
-    def __init__(self, *scripts: Script) -> None:
+    Args:
+        receives: the size of the kernel's receive buffer in bytes; 0 leaves it to the kernel. With a
+            small buffer the client has to wait after fewer bytes.
+    """
+
+    def __init__(self, *scripts: Script, receives: int = 0) -> None:
         self.scripts = scripts
         self.failures: list[BaseException] = []
         self.gone = threading.Event()
         self._door = socket.create_server(("127.0.0.1", 0))
         self._door.settimeout(PATIENCE)
+        if receives:
+            self._door.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives)
         self.port = self._door.getsockname()[1]
         self.url = f"nats://127.0.0.1:{self.port}"
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -161,8 +168,8 @@ def peer():
     """
     peers: list[Peer] = []
 
-    def listen(*scripts: Script) -> Peer:
-        peers.append(Peer(*scripts))
+    def listen(*scripts: Script, receives: int = 0) -> Peer:
+        peers.append(Peer(*scripts, receives=receives))
         return peers[-1]
 
     yield listen
