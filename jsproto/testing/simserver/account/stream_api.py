@@ -118,8 +118,10 @@ class StreamApi:
         state = table(about["state"])
         paging: Table = {"total": 0, "offset": 0, "limit": 0}
         pattern = text(asked, "subjects_filter")
-        if asked.get("deleted_details") is True and (gaps := stream.gaps()):
-            state |= {"num_deleted": len(gaps), "deleted": gaps}
+        if asked.get("deleted_details") is True:
+            state.pop("num_deleted", None)
+            if gaps := stream.gaps():
+                state |= {"num_deleted": len(gaps), "deleted": gaps}
         if pattern and (subjects := stream.by_subject(pattern)):
             offset = min(max(integer(asked, "offset"), 0), len(subjects))
             paging = {"total": len(subjects), "offset": offset, "limit": SUBJECTS_LIMIT}

@@ -105,7 +105,7 @@ class Store:
         if self._subjects or self._ghosts:
             state["num_subjects"] = len({*self._subjects, *self._ghosts})
         gaps = self.last - self.first + 1 - len(self._messages)
-        if self._messages and gaps:
+        if self.first and gaps:
             state["num_deleted"] = gaps
         return state
 
@@ -221,6 +221,15 @@ class Store:
         """Let the store begin at a sequence; what was before is gone already."""
         self.first, self._begun = max(self.first, first), 0
         self.last = max(self.last, first - 1)
+
+    def kept_since(self) -> tuple[int, int]:
+        """The first sequence, and when its message was stored."""
+        first = self._messages.get(self.first)
+        return self.first, self._begun if first is None else first.time
+
+    def keeps_first(self, since: tuple[int, int]) -> None:
+        """Begin where it began before its last messages left, as `kept_since` told it then."""
+        self.first, self._begun = since
 
     def size_of(self, message: Stored) -> int:
         """Bytes that a stored message takes."""

@@ -396,6 +396,9 @@ class SimStream(Store):
     def _purge(self, pattern: str, below: int, keep: int, now: int) -> int:
         """Take messages out (``PurgeEx``), and tell the consumers where the rest begins."""
         everything = pattern in {"", ">"}
+        whole = not (pattern or below or keep)
+        if below == 1 and everything and self.config["storage"] in self._profile.purges_below_1:
+            below = 0
         found = [
             each for each in self.after(self.first) if everything or matches(pattern, each.subject)
         ]
@@ -407,6 +410,12 @@ class SimStream(Store):
             if below
             else found[: max(0, len(found) - keep)]
         )
+        stays = False
+        if everything and self.in_memory and 0 < below <= self.last:
+            if self._profile.purge_needs_message and self.message(below) is None:
+                raise RefusedError(refusals.NO_MESSAGE_TO_KEEP)
+            stays = self._profile.purge_keeps_first and next(self.after(below), None) is None
+        since = self.kept_since()
         alone = len(found) == 1 and (not everything or keep > 0)
         singly = alone if careful or not self.in_memory else not everything
         for message in found:
@@ -422,14 +431,15 @@ class SimStream(Store):
             self.miscount(found)
         elif everything and not below:
             self.recount()
-        if everything and not keep:
+        if stays:
+            self.keeps_first(since)
+        elif everything and not keep:
             self.compact(below or self.last + 1)
         begin = self.first
         if pattern:
             begin = next(
                 (each.seq for each in self.after(self.first) if matches(pattern, each.subject)), 0
             )
-        whole = not (pattern or below or keep)
         for follower in list(self.followers.values()):
             if found and not singly:
                 follower.counted()

@@ -156,6 +156,13 @@ class Profile:
     #: A purge of some subjects moves a consumer that wants these, and others too, to the first of
     #: them that is left, over all others; one that wants fewer stays where it is.
     blunt_purge: bool
+    #: The storages where a purge below sequence 1 takes all messages.
+    purges_below_1: frozenset[str]
+    #: A purge below a sequence of a store in memory is refused if no message has that sequence.
+    purge_needs_message: bool
+    #: A store in memory from which a purge below a sequence takes the last messages, though
+    #: sequences behind it are given already, keeps the first sequence that it had.
+    purge_keeps_first: bool
     #: With discard new, ``max_bytes`` may be reached exactly.
     fills_max_bytes: bool
     #: A redelivery that nobody could take after all leaves no trace; else the message counts as
@@ -263,6 +270,9 @@ _V2_9: Final = Profile(
     expiry_first=False,
     careful_purge=False,
     blunt_purge=True,
+    purges_below_1=frozenset({"file", "memory"}),
+    purge_needs_message=True,
+    purge_keeps_first=False,
     fills_max_bytes=False,
     forgets_undelivered=False,
     rollup_fits=False,
@@ -302,6 +312,9 @@ _V2_10: Final = evolve(
     waiting_first=False,
     sweeps_at_once=False,
     blunt_purge=False,
+    purges_below_1=frozenset({"file"}),
+    purge_needs_message=False,
+    purge_keeps_first=True,
     dates_skipped=frozenset({"file", "memory"}),
     two_blanks=False,
     timestamps=True,
@@ -393,6 +406,8 @@ _V2_15: Final = evolve(
     bad_priority_ends=True,
     expiry_first=True,
     careful_purge=True,
+    purges_below_1=frozenset(),
+    purge_keeps_first=False,
     forgets_undelivered=True,
     json_v2=True,
 )

@@ -95,6 +95,8 @@ WORKQUEUE_DELIVER_ALL: Final = ApiRefusal(
 )
 SEALED: Final = ApiRefusal(400, 10109, "invalid operation on sealed stream")
 PURGE_FAILED: Final = ApiRefusal(500, 10110, "{}")
+#: The text is the store's own.
+NO_MESSAGE_TO_KEEP: Final = ApiRefusal(500, 10051, "no message found")
 ROLLUP_FAILED: Final = ApiRefusal(500, 10111, "{}")
 BACKOFF_TOO_LONG: Final = ApiRefusal(
     400, 10116, "max deliver is required to be > length of backoff values"

@@ -337,6 +337,58 @@ def test_messages_are_deleted_and_purged(make):
     assert state(client)["first_seq"] == 9
 
 
+def emptied(make, version, **purge):
+    """Three messages in memory, the last one deleted, and a purge that leaves nothing behind it."""
+    client = make(version=version, stream={"storage": "memory"}, publish=3)
+    client.server.request("STREAM.MSG.DELETE.S", {"seq": 3}, 0.0)
+    return client, client.server.request("STREAM.PURGE.S", purge, 0.0)
+
+
+@pytest.mark.parametrize("purge", [{"seq": 3}, {"keep": 1}])
+@pytest.mark.parametrize("version", ["2.10", "2.12", "2.14"])
+def test_a_store_in_memory_that_a_purge_empties_keeps_its_first_sequence(make, version, purge):
+    """Found by ``differential.py --scripts 1 --seed 63 --server 2.12.8``."""
+    client, answer = emptied(make, version, **purge)
+    assert answer["purged"] == 2
+    seen = state(client)
+    assert [seen[each] for each in ("messages", "first_seq", "last_seq")] == [0, 1, 3]
+    assert seen["num_deleted"] == 3
+    assert not seen["first_ts"].startswith("0001")
+    asked = {"deleted_details": True}
+    assert "num_deleted" not in client.server.request("STREAM.INFO.S", asked, 0.0)["state"]
+    published(client)
+
+    assert state(client)["first_seq"] == 4
+
+
+def test_a_store_in_memory_of_2_15_begins_behind_what_a_purge_took(make):
+    client, answer = emptied(make, "2.15", seq=3)
+
+    assert answer["purged"] == 2
+    assert state(client)["first_seq"] == 4
+
+
+@pytest.mark.parametrize("purge", [{"seq": 3}, {"keep": 1}])
+def test_a_purge_of_2_9_in_memory_needs_a_message_that_is_there(make, purge):
+    client, answer = emptied(make, "2.9", **purge)
+
+    assert answer["error"]["err_code"] == 10051
+    assert seqs(client)[:2] == [1, 2]
+    assert client.server.request("STREAM.PURGE.S", {"seq": 2}, 0.0)["purged"] == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "storage", "purged"),
+    [("2.9", "memory", 3), ("2.10", "memory", 0), ("2.14", "file", 3), ("2.15", "file", 0)],
+)
+def test_a_purge_below_the_first_sequence_takes_everything_on_some_servers(
+    make, version, storage, purged
+):
+    client = make(version=version, stream={"storage": storage}, publish=3)
+
+    assert client.server.request("STREAM.PURGE.S", {"seq": 1}, 0.0)["purged"] == purged
+
+
 def test_what_a_stream_denies(make):
     client = make(stream={"deny_delete": True, "deny_purge": True}, publish=1)
 
