@@ -1,1 +1,1 @@
-"""JetStream: parts, conversations, and the one facade of descriptions."""
+"""JetStream: the facade that describes operations, and the state machines that perform them."""

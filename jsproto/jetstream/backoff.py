@@ -1,17 +1,19 @@
-"""How long to wait before asking again, when asking brought nothing.
+"""Delays before a client asks again after a request that brought nothing.
 
-Theory. A request that is refused at once would be refused at line rate (three public storms: 24,955
-pulls in two seconds). Between a fruitless pull and the next at least a delay passes, which doubles
-with each failure up to a cap and falls back when data or a heartbeat shows that pulls are taken. A
-pull that simply ran out of time is no failure, and after its own expiry there is nothing to wait
-for; but if it ended sooner than the delay, the delay is kept all the same.
+Theory. The server can refuse a request at once. A client that repeats it at once sends requests
+as fast as the link carries them: one public report counts 24,955 pulls in two seconds. So the
+client waits between a fruitless pull and the next. The delay doubles with each failure up to a
+cap. It falls back to the first value when data or a heartbeat shows that the server takes pulls.
 
-A new link is a new beginning, and so everything may be asked on it at once. But links can be short,
-and then each of them would cost what a beginning costs: `ShortLinks` counts them, and behind the
-third in a row one waits.
+A pull that expired is no failure: the client may ask again at once. If the pull ended sooner than
+the delay, the client waits for the rest of the delay.
 
-The moment before which nothing may be asked stays when the delay falls back: data of one pull must
-not open the door for hammering with another.
+On a new link the client may ask at once. But when links break quickly, each new link would allow
+another request at once. `ShortLinks` counts them: after three short links in a row the client
+waits.
+
+`Backoff.not_before` stays when the delay falls back. Data of one pull must not allow fast repeats
+of another.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import ClassVar, Final
 
 from jsproto.core.state import PLAIN, Codecs, Snapshottable
 
-#: The first short link in a row that is followed by a delay.
+#: The client waits from this number of short links in a row on.
 _DELAYED: Final = 3
 
 
@@ -28,12 +30,12 @@ class Backoff(Snapshottable):
     """The delay between fruitless requests.
 
     Args:
-        first: seconds after the first failure.
-        most: the cap.
+        first: seconds to wait after the first failure.
+        most: the longest delay, in seconds.
 
     Attributes:
-        failures: how many failed in a row.
-        not_before: nothing may be asked before this moment.
+        failures: number of failures in a row.
+        not_before: the client sends no request before this time; ``None`` if it may ask now.
     """
 
     __slots__ = ("failures", "first", "most", "not_before")
@@ -48,16 +50,22 @@ class Backoff(Snapshottable):
 
     @property
     def delay(self) -> float:
-        """Seconds that the next failure will cost."""
+        """The delay in seconds after the next failure."""
         return min(self.most, self.first * 2.0 ** min(self.failures, 32))
 
     def failed(self, now: float, at_least: float = 0.0) -> float:
-        """A request failed. Gives the moment before which nothing may be asked."""
+        """Record a failed request; return the time before which the client sends no other."""
         return self._wait(now + max(self.delay, at_least))
 
     def record_empty(self, issued: float, now: float) -> float | None:
-        """A request that went out at ``issued`` ended in good order with nothing. ``None`` if
-        nothing is to be waited for.
+        """Record a request that ended normally without a message.
+
+        Args:
+            issued: when the client sent the request.
+            now: the current time.
+
+        Returns:
+            The time before which the client sends no other request, ``None`` if it may ask now.
         """
         at = issued + self.delay
         if at <= now:
@@ -66,15 +74,15 @@ class Backoff(Snapshottable):
         return self._wait(at)
 
     def reset_delay(self) -> None:
-        """Pulls are taken again."""
+        """Reset the delay, because the server takes pulls again."""
         self.failures = 0
 
     def opened(self, now: float) -> bool:
-        """Whether asking is allowed now."""
+        """Whether the client may send a request now."""
         return self.not_before is None or now >= self.not_before
 
     def restart(self) -> None:
-        """A new link: nothing that happened before counts."""
+        """Forget all failures, because a new link is up."""
         self.failures = 0
         self.not_before = None
 
@@ -85,15 +93,15 @@ class Backoff(Snapshottable):
 
 
 class ShortLinks(Snapshottable):
-    """The delay before a new beginning on a link that follows short ones.
+    """The delay before the first request on a link that follows several short links.
 
     Args:
-        first: seconds from one beginning to the next after three short links; doubles with each
-            further one.
-        most: the cap; a link on which something lasted for so long was not short.
+        first: seconds between two first requests after three short links in a row; doubles with
+            each further one.
+        most: the longest delay, in seconds; a link that lasts this long is not short.
 
     Attributes:
-        count: how many short links there were in a row.
+        count: number of short links in a row.
     """
 
     __slots__ = ("_first", "_most", "count")
@@ -106,12 +114,18 @@ class ShortLinks(Snapshottable):
         self.count = 0
 
     def lost(self, begun: float, now: float) -> None:
-        """A link is lost, and with it what was begun on it."""
+        """Record the end of a link; ``begun`` is when the client first asked on it."""
         self.count = 0 if now - begun >= self._most else self.count + 1
 
     def wait(self, begun: float, now: float) -> float | None:
-        """A link is there; the last beginning was then. Until when to wait with the next, ``None``
-        for at once.
+        """The time before which the client must not begin on the new link.
+
+        Args:
+            begun: when the client began on the previous link.
+            now: the current time.
+
+        Returns:
+            That time, or ``None`` if the client may begin now.
         """
         if self.count < _DELAYED:
             return None

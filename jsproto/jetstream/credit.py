@@ -1,20 +1,19 @@
-"""How much may be asked for: what was asked and has not come, and what has come and was not taken,
-never exceed a limit.
+"""Bounds what a client asks for: requested and buffered amounts together stay within a limit.
 
-Theory. A pull consumer's flow control is in its reader's hands. Two numbers carry it, in whatever
-unit is bounded (messages, or bytes as the server counts them, ADR-37):
+Theory. The reader of a pull consumer controls the flow. Two numbers do this, in one unit
+(messages, or bytes as the server counts them, ADR-37):
 
     level = asked + buffered        level <= limit
 
-Asking raises both ``asked`` and ``level``; a message that comes only moves from asked to buffered,
-so arrival costs one subtraction and the level stays; taking lowers the level, and when it has
-fallen to ``low`` the difference to the limit may be asked for. ``low`` lies below the limit by at
-least one, and the comparison is *at or below*, so that every limit from 1 on works: with a limit of
-one the next request goes out when nothing is left (B001).
+A request raises ``asked`` and ``level``. A message that arrives moves from asked to buffered: one
+subtraction, and the level stays. When the user takes a message, the level falls. When the level
+has fallen to ``low``, the client may ask for the difference to the limit. ``low`` is at most the
+limit minus one, and the comparison is *at or below*. So every limit from 1 on works: with a limit
+of 1 the client asks again when nothing is left.
 
-What comes without having been asked for (from an inbox that was given up, or beyond what a pull
-asked) is buffered like everything else and can lift the level above the limit; then nothing is
-asked until it is taken.
+The server may send messages that the client did not ask for: to an abandoned inbox, or more than
+a pull requested. They are buffered as well and can lift the level above the limit. Then the client
+asks for nothing until the user has taken enough.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from jsproto.errors import InvalidConfig, LocalProtocolError, shorten
 
 
 class Credit(Snapshottable):
-    """Asked, buffered and a limit, in one unit.
+    """The requested amount, the buffered amount and their common limit, in one unit.
 
     Args:
-        limit: the most that may be asked and buffered together; from 1.
-        low: ask again when the level is at or below it; half of the limit if left out.
+        limit: the most that may be requested and buffered together; from 1.
+        low: the client may ask again at this level or below; half of the limit by default.
 
     Raises:
         InvalidConfig: a limit below 1, or ``low`` negative or above the limit.
 
     Attributes:
-        asked: what open pulls still owe.
+        asked: what open pulls can still bring.
         level: asked and buffered together. The hot path of a feed lowers it directly.
     """
 
@@ -52,7 +51,7 @@ class Credit(Snapshottable):
                 f"expected a threshold from 0 to the limit {limit}, got {shorten(low)}"
             )
         self.limit = limit
-        # At the limit itself there would be nothing to ask for (ADR-37 allows that threshold, and
+        # At the limit itself there would be nothing to ask for (ADR-37 allows that threshold; it
         # means "always full").
         self.low = limit // 2 if low is None else min(low, limit - 1)
         self.asked = 0
@@ -60,24 +59,24 @@ class Credit(Snapshottable):
 
     @property
     def buffered(self) -> int:
-        """What has come and was not taken."""
+        """What has arrived and the user has not taken."""
         return self.level - self.asked
 
     @property
     def room(self) -> int:
-        """What could be asked for now."""
+        """What the client may ask for now."""
         return max(0, self.limit - self.level)
 
     @property
     def wanting(self) -> bool:
-        """Whether the level is low enough to ask again."""
+        """Whether the level is low enough for another request."""
         return self.level <= self.low
 
     def ask(self, amount: int) -> None:
-        """A request for ``amount`` goes out.
+        """Record a request for ``amount``.
 
         Raises:
-            LocalProtocolError: there is no room for so much.
+            LocalProtocolError: ``amount`` is below 1 or exceeds the room.
         """
         if not 0 < amount <= self.limit - self.level:
             raise LocalProtocolError(f"expected to ask for 1 to {self.room}, got {amount}")
@@ -85,7 +84,7 @@ class Credit(Snapshottable):
         self.level += amount
 
     def received(self, amount: int) -> None:
-        """So much has come for what was asked; more than was asked is buffered too."""
+        """Record ``amount`` that arrived for a request; a surplus is buffered too."""
         if amount <= self.asked:
             self.asked -= amount
         else:
@@ -93,26 +92,26 @@ class Credit(Snapshottable):
             self.asked = 0
 
     def unsolicited(self, amount: int) -> None:
-        """So much has come that nobody asked for on this inbox."""
+        """Record ``amount`` that arrived without a request."""
         self.level += amount
 
     def taken(self, amount: int) -> None:
-        """The user took so much."""
+        """Record that the user took ``amount``."""
         self.level -= amount
 
     def settled(self, rest: int) -> None:
-        """So much of what was asked will never come."""
+        """Record that ``rest`` of what was requested will not arrive."""
         rest = min(rest, self.asked)
         self.asked -= rest
         self.level -= rest
 
     def reset(self) -> None:
-        """Nothing of what was asked will come any more."""
+        """Record that nothing of what was requested will arrive."""
         self.level -= self.asked
         self.asked = 0
 
     def narrow(self, limit: int) -> None:
-        """The server allows requests up to ``limit`` only: live within it. Never widens."""
+        """Lower the limit, because the server allows no larger requests; never raise it."""
         if 0 < limit < self.limit:
             self.low = min(self.low, limit // 2)
             self.limit = limit

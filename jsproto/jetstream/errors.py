@@ -1,8 +1,6 @@
-"""What a status frame means as an error, and what silence means: one class for each thing that a
-client acts upon.
+"""Error classes for JetStream statuses and for silence: one for each case a user acts upon.
 
-Which status becomes which class is a column of the table in `jsproto.jetstream.status`, nowhere
-else.
+The table in `jsproto.jetstream.status` assigns a class to each status.
 """
 
 from __future__ import annotations
@@ -11,32 +9,33 @@ from jsproto.errors import LocalProtocolError, ServerError, StatusError
 
 
 class AlreadySettled(LocalProtocolError):
-    """A message was settled a second time, and its feed is strict about that. Nothing was sent."""
+    """The user settled a message again, and its feed is strict. The client sent nothing."""
 
 
 class ConsumerDeleted(StatusError):
-    """The consumer, or its stream, was deleted while a pull waited (409)."""
+    """The consumer or its stream was deleted while a pull waited (409)."""
 
 
 class ConsumerIsPush(StatusError):
-    """A pull on a consumer that has a deliver subject (409)."""
+    """A pull on a push consumer: it has a deliver subject (409)."""
 
 
 class BadRequest(StatusError):
-    """The server does not accept the request (400, and 408 of a direct get); the text says why, it
-    differs by version.
+    """The server rejects the request (400, and 408 of a direct get).
+
+    The text says why; it differs between server versions.
     """
 
 
 class ApiLevelRefused(StatusError):
-    """The request asks for an API level above the server's (412)."""
+    """The request requires a higher API level than the server has (412)."""
 
 
 class LimitExceeded(StatusError):
-    """The request is above a limit of the consumer, or too many pulls wait (409 Exceeded ...).
+    """The request exceeds a limit of the consumer, or too many pulls wait (409 Exceeded ...).
 
     Attributes:
-        limit: the limit as the server said it: messages, bytes or seconds; ``None`` if it said
+        limit: the limit in the server's text (messages, bytes or seconds), ``None`` if it has
             none.
     """
 
@@ -48,65 +47,66 @@ class LimitExceeded(StatusError):
 
 
 class MessageTooLarge(StatusError):
-    """The next message alone is larger than the ``max_bytes`` of the whole request (409)."""
+    """The next message alone is larger than the ``max_bytes`` of the request (409)."""
 
 
 class LeadershipChanged(StatusError):
-    """The consumer has a new leader, which knows nothing of the pulls that waited (409)."""
+    """The consumer has a new leader, which does not know the waiting pulls (409)."""
 
 
 class ServerShutdown(StatusError):
-    """The server that holds the consumer stops; the end of the link follows (409)."""
+    """The server that leads the consumer shuts down; the link then ends (409)."""
 
 
 class PinLost(StatusError):
-    """Another client is the pinned one now (423)."""
+    """The server has pinned another client (423)."""
 
 
 class NothingFound(StatusError):
-    """A direct get has no answer to give (404)."""
+    """A direct get found no message (404)."""
 
 
 class TooManyResults(StatusError):
-    """A direct get would give more than the server allows (413)."""
+    """A direct get would return more than the server allows (413)."""
 
 
 class SnapshotBroken(StatusError):
-    """A snapshot ended before its end: what came of it is worth nothing."""
+    """The server ended a snapshot early; the part that arrived is unusable."""
 
 
 class PublishDropped(StatusError):
-    """The server dropped a publish because its inbound queue was full (429); send it again later."""
+    """The server dropped a publish, because its inbound queue was full (429); try again."""
 
 
 class UnknownStatus(StatusError):
-    """A status that this version does not know; from code 400 on it is taken for an end."""
+    """A status unknown to this version; a code of 400 or more ends the operation."""
 
 
 class HeartbeatsMissed(ServerError, TimeoutError):
-    """The server had promised heartbeats and was silent for longer than it may be (ADR-37)."""
+    """The server promised heartbeats and was silent for longer than allowed (ADR-37)."""
 
 
 class BatchAbandoned(ServerError, TimeoutError):
-    """An atomic batch had a pause that is longer than the server's patience: nothing of it is
-    stored (ADR-50).
+    """The server dropped an atomic batch after a pause of its publisher; it stored none of it.
+
+    ADR-50 sets the longest pause.
     """
 
 
 class MessagesLost(ServerError):
-    """Messages of a fast batch that are not stored: they never came to the stream, or behind the
-    end of the batch (ADR-50).
+    """The server did not store some messages of a fast batch (ADR-50).
+
+    They did not reach the stream, or they came after the end of the batch.
     """
 
 
 class DataLost(ServerError):
-    """Messages that a range should have had are gone: the stream's beginning moved beyond them
-    before they were read.
+    """Messages of a range are gone: the stream removed them before the client read them.
 
     Attributes:
         stream: the stream.
         first: the first sequence that may be lost.
-        until: the first that is not.
+        until: the first sequence after the loss.
     """
 
     def __init__(self, message: str, stream: str = "", first: int = 0, until: int = 0) -> None:
@@ -117,12 +117,12 @@ class DataLost(ServerError):
 
 
 class StreamRecreated(ServerError):
-    """The stream is another one of the same name: its sequences mean other messages.
+    """The stream was deleted and created again: its sequences now mean other messages.
 
     Attributes:
         stream: the stream.
-        expected: when the one that was meant was created.
-        seen: when the one that is there was.
+        expected: creation time of the stream that the user meant.
+        seen: creation time of the stream that exists now.
     """
 
     def __init__(self, message: str, stream: str = "", expected: str = "", seen: str = "") -> None:
@@ -133,11 +133,11 @@ class StreamRecreated(ServerError):
 
 
 class ReadStalled(ServerError, TimeoutError):
-    """Reading a range made no progress for longer than its patience.
+    """A range read made no progress within its time limit.
 
     Attributes:
         stream: the stream.
-        position: the last sequence that was received.
+        position: the last sequence that the client received.
     """
 
     def __init__(self, message: str, stream: str = "", position: int = 0) -> None:
@@ -147,6 +147,4 @@ class ReadStalled(ServerError, TimeoutError):
 
 
 class DirectUnavailable(ServerError):
-    """A stream does not allow direct gets, or its server is too old to answer them in batches
-    (2.11).
-    """
+    """The stream does not allow direct gets, or its server can't batch them (before 2.11)."""

@@ -1,14 +1,14 @@
-"""Gaps in the consumer sequence: a message that the server has sent to us and that never came.
+"""Finds gaps in the consumer sequence: messages that the server sent and the client did not get.
 
-Theory. A consumer numbers its deliveries 1, 2, 3, ... without holes, redeliveries included; the
-stream sequence may jump (filters, deletes). So a gap is seen from the consumer sequence alone: a
-delivery that is not the next one, or a heartbeat that names a later last delivery than the one that
-came. A heartbeat says what was *sent*, so it may only be compared after everything in front of it
-has been.
+Theory. A consumer numbers its deliveries 1, 2, 3, ... without holes; redeliveries count as well.
+The stream sequence may jump (filters, deletes). So only the consumer sequence shows a gap: a
+delivery is not the next one, or a heartbeat names a later delivery than the last that arrived. A
+heartbeat tells what the server has *sent*. So the client compares it only after it has processed
+everything that came before it.
 
-A pull consumer may have other readers, and what they got looks like a gap here; only who knows to
-be alone can ask for this watch. The guard of an ordered consumer starts at 1, that of an existing
-consumer with the first delivery that it sees.
+A pull consumer may have other readers; their deliveries look like a gap here. So only a user whose
+client is the only reader can enable this check. The detector of an ordered consumer starts at 1.
+For an existing consumer it starts with the first delivery that it sees.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from jsproto.core.state import PLAIN, Codecs, Snapshottable
 from jsproto.jetstream.api.timestamps import UINT64_MAX
 from jsproto.wire.headers import header_value
 
-#: So many has the largest uint64.
+#: Number of digits of the largest uint64.
 _MOST_DIGITS: Final = 20
 
 
 class Gap(NamedTuple):
-    """Deliveries that are missing: expected ``first``, got ``seen`` (for a heartbeat one more than
-    it names).
+    """Deliveries that are missing: from ``expected`` up to, without, ``seen``.
+
+    ``seen`` is the sequence that arrived; for a heartbeat it is the named sequence plus one.
     """
 
     expected: int
@@ -33,13 +34,15 @@ class Gap(NamedTuple):
 
     @property
     def missing(self) -> int:
-        """How many deliveries lie in the gap; negative when the numbering began anew."""
+        """Number of missing deliveries; negative if the server restarted the numbering."""
         return self.seen - self.expected
 
 
 def sequence_of(block: bytes, name: bytes) -> int | None:
-    """The sequence that a header of a status names; ``None`` if it is missing or no uint64 in
-    decimal digits.
+    """The sequence in a header of a status.
+
+    Returns:
+        ``None`` if the header is missing or is no uint64 in decimal digits.
     """
     text = header_value(block, name)
     if text is None or len(text) > _MOST_DIGITS or not (text.isascii() and text.isdigit()):
@@ -49,10 +52,10 @@ def sequence_of(block: bytes, name: bytes) -> int | None:
 
 
 class GapDetector(Snapshottable):
-    """What the next consumer sequence must be.
+    """Checks that each delivery has the next consumer sequence.
 
     Attributes:
-        expected: the next consumer sequence; 0 while none is known.
+        expected: the next consumer sequence; 0 if unknown.
     """
 
     __slots__ = ("expected",)
@@ -63,8 +66,9 @@ class GapDetector(Snapshottable):
         self.expected = expected
 
     def run(self, first: int, last: int, count: int) -> Gap | None:
-        """A run of ``count`` deliveries came, the first and last with these sequences. The guard
-        goes on behind it.
+        """Check a run of ``count`` deliveries with these first and last sequences.
+
+        After a gap the detector continues after the run.
         """
         expected = self.expected or first
         self.expected = last + 1
@@ -75,7 +79,7 @@ class GapDetector(Snapshottable):
         return None
 
     def heartbeat(self, last: int) -> Gap | None:
-        """A heartbeat names the last delivery; everything that came before it has been seen."""
+        """Check a heartbeat that names the last delivery, after all frames that came before it."""
         expected = self.expected
         if not expected:
             self.expected = last + 1
@@ -86,5 +90,5 @@ class GapDetector(Snapshottable):
         return None
 
     def restart(self, expected: int = 0) -> None:
-        """The numbering begins anew."""
+        """Restart with a new numbering."""
         self.expected = expected

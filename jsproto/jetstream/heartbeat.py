@@ -1,18 +1,17 @@
-"""Is the server still there? Silence is judged against the heartbeats that it has promised (ADR-37
-"Idle heartbeats").
+"""Detects a silent server: compares silence with the heartbeats the client asked for.
 
-Theory. Whoever asks for heartbeats may take ``factor`` intervals without any frame for a broken
-promise. The watch is on only while there is somebody to keep the promise: a link that is up and a
-request that waits. It starts with the first request, starts anew with each frame, and rests while
-the link is down. Further requests postpone nothing: only input proves life (invariant 26), and who
-asks again and again into silence would never hear of it. A slow reader is no silence: what counts
-is when a frame reached the machine, not when the user took it.
+Theory (ADR-37 "Idle heartbeats"). A client that asked for heartbeats raises an alarm after
+``factor`` intervals without a frame. The monitor runs only while the link is up and a request
+waits. It starts with the first request, and each frame restarts it. Further requests do not
+restart it: otherwise a client that repeats its requests would never notice a dead server. A slow
+user causes no alarm: the time counts at which a frame reached the machine, not when the user took
+it.
 
-An alarm has an edge and a period. The first alarm of a silence is the edge, the notice for the
-user; the alarm then comes back each period, so that recovery is tried again and again. The silence
-ends with the next frame, not with a request.
+The first alarm of a silence is the edge: the machine notifies the user. The alarm then repeats
+every period, so that the machine tries to recover again. The next frame ends the silence; a
+request does not.
 
-A heartbeat of 0 was not asked for, so nothing can be missed.
+With a heartbeat of 0 the server sends none, so the monitor never raises an alarm.
 """
 
 from __future__ import annotations
@@ -29,26 +28,25 @@ DEFAULT_FACTOR: Final = 2.0
 
 
 class HeartbeatAlarm(Enum):
-    """What `HeartbeatMonitor.judge` sees."""
+    """The two kinds of alarm from `HeartbeatMonitor.judge`."""
 
-    #: Silence begins: say so, and act.
+    #: The silence begins: notify the user, and recover.
     EDGE = "EDGE"
-    #: It goes on: act again.
+    #: The silence continues: try to recover again.
     PERIOD = "PERIOD"
 
 
 class HeartbeatMonitor(Snapshottable):
-    """The watch over one promise of heartbeats.
+    """Watches for the heartbeats that the server promised for a request.
 
     Args:
-        heartbeat: seconds between heartbeats as asked for; 0 for none.
-        factor: how many of them may be missed (2 by ADR-37, 3 by ADR-15).
+        heartbeat: seconds between heartbeats in the requests; 0 for none.
+        factor: the alarm comes after this number of intervals (2 by ADR-37, 3 by ADR-15).
 
     Attributes:
-        since: the last sign of life, or the start of the watch. The hot path of a feed sets it
-            directly.
-        watching: whether the promise holds now.
-        silent: an alarm was given and no frame came since.
+        since: time of the last frame, or of the start. The hot path of a feed sets it directly.
+        watching: whether the server owes heartbeats now.
+        silent: whether an alarm was raised and no frame came since.
     """
 
     __slots__ = ("_factor", "heartbeat", "period", "silent", "since", "watching")
@@ -78,35 +76,31 @@ class HeartbeatMonitor(Snapshottable):
         self.silent = False
 
     def promised(self, heartbeat: float) -> None:
-        """From the next request on, heartbeats are asked for at this interval."""
+        """Set the interval that the next requests ask for."""
         self.heartbeat = heartbeat
         self.period = heartbeat * self._factor
 
     def asked(self, now: float) -> None:
-        """A request went out that asks for heartbeats. If others wait already, the window that runs
-        goes on.
-        """
+        """Record a request that asks for heartbeats; a period that already runs continues."""
         if not self.watching:
             self.watch(now)
 
     def watch(self, now: float) -> None:
-        """A request went out that asks for heartbeats: the window starts anew."""
+        """Record a request that asks for heartbeats, and restart the period."""
         self.watching = self.period > 0
         self.since = now
 
     def goes_on(self, since: float) -> None:
-        """What was asked anew stands for what was asked before: the window that ran since then goes
-        on.
-        """
+        """Continue the period that began at ``since``: a request replaced an earlier one."""
         if self.watching:
             self.since = since
 
     def rest(self) -> None:
-        """Nobody has promised anything now: the link is down, or no request waits."""
+        """Stop the monitor: the link is down, or no request waits."""
         self.watching = False
 
     def seen(self, now: float) -> bool:
-        """A frame came. True if that ends a silence."""
+        """Record a frame. True if it ends a silence."""
         self.since = now
         if self.silent:
             self.silent = False
@@ -115,18 +109,18 @@ class HeartbeatMonitor(Snapshottable):
 
     @property
     def deadline(self) -> float | None:
-        """When silence becomes an alarm."""
+        """When silence becomes an alarm; ``None`` while the monitor is stopped."""
         return self.since + self.period if self.watching else None
 
     def judge(self, now: float) -> HeartbeatAlarm | None:
-        """The alarm that is due, if one is; the next is due a period later."""
+        """The alarm that is due, or ``None``; the next is due one period later."""
         if not self.watching or now < self.since + self.period:
             return None
         self.since = now
         return self.alarm()
 
     def alarm(self) -> HeartbeatAlarm:
-        """Nothing will come: a silence is an alarm, however it was found out."""
+        """Record a silence that was found in any way: the first call is the edge of the alarm."""
         if self.silent:
             return HeartbeatAlarm.PERIOD
         self.silent = True
@@ -134,11 +128,11 @@ class HeartbeatMonitor(Snapshottable):
 
 
 class _Unpromised(HeartbeatMonitor):
-    """No heartbeats were asked for: nothing can be missed and nothing changes, so one serves all."""
+    """A monitor without heartbeats: it never changes, so all feeds can share one."""
 
     __slots__ = ()
 
-    #: What never changes is no state; what is put back must not change what all share.
+    #: Empty: restoring a snapshot must not change the shared instance.
     STATE: ClassVar[Codecs] = {}
 
     def promised(self, heartbeat: float) -> None:
@@ -158,10 +152,12 @@ _UNPROMISED: Final = _Unpromised(0.0)
 
 
 def liveness_of(heartbeat: float, factor: float) -> HeartbeatMonitor:
-    """The watch over heartbeats that are asked for at this interval in every request, or in none.
+    """The monitor for requests that ask for this heartbeat interval.
+
+    Without heartbeats, and with the default factor, all callers get one shared instance.
 
     Raises:
-        InvalidConfig: times that can't work.
+        InvalidConfig: ``heartbeat`` is negative or not finite, or ``factor`` is below 1.
     """
     return (
         HeartbeatMonitor(heartbeat, factor)

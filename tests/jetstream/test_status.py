@@ -174,9 +174,7 @@ def test_an_error_has_the_class_of_its_row_and_says_what_the_server_said():
 
     assert type(error) is errors.ConsumerDeleted
     assert (error.code, error.description) == (409, "Consumer Deleted")
-    assert (
-        str(error) == "expected a pull on S.C to be served, the server said 409 'Consumer Deleted'"
-    )
+    assert str(error) == "expected a pull on S.C to be served, got 409 'Consumer Deleted'"
 
 
 def test_a_row_without_a_class_makes_a_plain_status_error():

@@ -107,20 +107,20 @@ class SyncJetStream:
             subject: a subject that a stream stores.
             payload: the message.
             headers: the message's own headers.
-            options: what is asked of the stream; or its settings by name, which also edit
-                ``options`` given beside them.
+            options: what the stream must check or do; ``settings`` replace its fields, or stand
+                alone.
             timeout: seconds for all attempts together.
-            retries: how often it may be sent again after "nobody listens" (503, ADR-22).
-            retry_wait: seconds before it is sent again.
+            retries: number of further attempts after a 503 "no responders" (ADR-22).
+            retry_wait: seconds between two attempts.
             settings: fields of `PublishOptions`: ``msg_id``, expectations, ``ttl``, ``rollup``,
                 ``incr``, ``schedule``.
 
         Raises:
             NoResponders: no stream stores this subject.
-            ExpectationFailed: what was expected does not hold; the class says what.
-            JetStreamError: the stream refuses the message otherwise.
-            RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
-            ConnectionLost: the same, because the link was lost.
+            ExpectationFailed: an expectation does not hold; the class says which.
+            JetStreamError: the stream rejects the message for another reason.
+            RequestTimeout: no acknowledgement came; the message may be stored or not.
+            ConnectionLost: the link was lost; the message may be stored or not.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         described = self._pure.publish(
@@ -145,22 +145,22 @@ class SyncJetStream:
         patience: RetryPolicy | None = None,
         **settings: Unpack[PublishSettings],
     ) -> PubAck:
-        """Publish, and send the same again until it is known to be stored; it is stored once.
+        """Publish a message, and repeat it until it is known to be stored; it is stored once.
 
         Args:
             subject: a subject that a stream stores.
             payload: the message.
             headers: the message's own headers.
-            options: what is asked of the stream; or its settings by name. Without a ``msg_id`` one
-                is made.
+            options: what the stream must check or do; ``settings`` replace its fields, or stand
+                alone. If ``msg_id`` is missing, the client generates one.
             patience: how long to try; less than the stream's ``duplicate_window``.
             settings: fields of `PublishOptions`.
 
         Raises:
             NoResponders: no stream stores this subject; nothing was stored.
-            JetStreamError: the stream refuses it; nothing was stored.
-            RequestTimeout: the outcome is still unknown; the error names the id with which to go
-                on.
+            JetStreamError: the stream rejects the message; nothing was stored.
+            RequestTimeout: the outcome is unknown; the error names the message id for another
+                attempt.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         described = self._pure.publish_once(
@@ -184,26 +184,27 @@ class SyncJetStream:
         patience: RetryPolicy | None = None,
         **settings: Unpack[PublishSettings],
     ) -> PubAck:
-        """Publish what a message has led to, exactly once, then settle the message and wait until
-        the server says that it has.
+        """Publish the successor of a message exactly once, then acknowledge the message.
+
+        The call waits until the server has confirmed the acknowledgement.
 
         Args:
-            message: what a consumer delivered.
-            subject: where its successor is stored.
-            payload: of the successor; the message's own if none is given.
-            headers: of the successor; the message's are not taken along.
-            options: what is asked of the stream. Without a ``msg_id`` it is made of the message's
-                place and of ``subject``.
-            patience: how long to try, for both.
+            message: the message that a consumer delivered.
+            subject: the subject of the successor.
+            payload: the successor's payload; by default that of ``message``.
+            headers: the successor's headers; those of ``message`` are not copied.
+            options: what the stream must check or do. Without a ``msg_id`` the client makes one
+                from the message's stream position and ``subject``.
+            patience: how long to try, for publishing and acknowledging.
             settings: fields of `PublishOptions`.
 
         Raises:
             NoResponders: no stream stores this subject; or the successor is stored, and the
                 consumer is gone.
-            JetStreamError: the stream refuses it; the message is open.
-            RequestTimeout: it is not known whether the successor is stored, or the message settled;
-                it comes again.
-            InvalidAckSubject: the message is not of a consumer.
+            JetStreamError: the stream rejects the successor; the message is not acknowledged.
+            RequestTimeout: the successor may be stored or not, or the message acknowledged or not;
+                without an ack the server delivers it again.
+            InvalidAckSubject: the message does not come from a consumer.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         described = self._pure.relay(
@@ -230,27 +231,28 @@ class SyncJetStream:
         resend: bool = False,
         stall_wait: float | timedelta | None = None,
     ) -> Sink[PublishResult, PublishWindow, ToPublish]:
-        """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
+        """Publish many messages, up to ``max_pending`` of them without an acknowledgement: a sink.
 
         It takes `Publish` values, ``(subject, payload)`` or ``(subject, payload, headers)``, and
-        gives a `PublishResult` for each.
+        returns a `PublishResult` for each.
 
         Args:
-            max_pending: messages under way.
-            max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-            ack_timeout: seconds of silence after which a message ends: counted from its sending,
-                and anew from each answer to a message that was sent before it.
-            retries: how often a message that met no responders is sent again.
-            retry_wait: seconds before each of these.
-            results: whether acknowledgements are handed out too, not only failures.
-            max_results: how many results are kept for whoever does not take them.
-            resend: send messages that have an id again within their ``ack_timeout``, after a lost
-                link and when no answer comes for a second.
-            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not
-                at all, ``None``: as long as it takes.
+            max_pending: the most messages without an acknowledgement.
+            max_bytes: the most bytes of subjects, headers and payloads without an acknowledgement;
+                0 for no limit.
+            ack_timeout: seconds after which a message without an acknowledgement fails. The time
+                starts when it is sent, and restarts with each answer to an earlier message.
+            retries: number of further attempts after "no responders", for each message.
+            retry_wait: seconds before each of these attempts.
+            results: whether acknowledgements are returned too, not only failures.
+            max_results: the most results that are kept until the user takes them.
+            resend: send a message with a ``msg_id`` again within its ``ack_timeout``: after a lost
+                link, and when no answer comes for a second.
+            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0
+                raises at once, ``None`` waits without limit.
 
         Raises:
-            InvalidConfig: a bound, number or time that cannot work.
+            InvalidConfig: a limit, number or time that cannot work.
         """
         described = self._pure.publish_window(
             max_pending=max_pending,
@@ -275,26 +277,27 @@ class SyncJetStream:
         retries: int = 2,
         retry_wait: float | timedelta = 0.25,
     ) -> PubAck:
-        """Publish messages of which a stream stores all or none (2.12, ADR-50); the stream must
-        have ``allow_atomic``.
+        """Publish messages as one atomic batch: the stream stores all or none (2.12, ADR-50).
+
+        The stream must have ``allow_atomic``.
 
         Args:
-            messages: in this order: what `compose` makes, or ``(subject, payload)``.
-            batch_id: its name, of 64 bytes at most; else one is made.
-            limit: how many messages the server allows in a batch.
-            timeout: seconds that each answer may take.
-            retries: how often the first message is sent again that met no responders.
-            retry_wait: seconds before it is.
+            messages: the messages in order, made by `compose` or as ``(subject, payload)``.
+            batch_id: name of the batch, at most 64 bytes; generated by default.
+            limit: the most messages that the server allows in a batch.
+            timeout: seconds to wait for each answer.
+            retries: number of further attempts for the first message after "no responders".
+            retry_wait: seconds before each of these attempts.
 
         Raises:
-            InvalidBatch: the stream does not take batches, or not this one; nothing was stored.
-            ExpectationFailed: what a message expected does not hold; nothing was stored.
-            JetStreamError: the stream refuses a message otherwise; nothing was stored.
+            InvalidBatch: the stream rejects batches, or this one; nothing was stored.
+            ExpectationFailed: an expectation of a message does not hold; nothing was stored.
+            JetStreamError: the stream rejects a message for another reason; nothing was stored.
             NoResponders: no stream stores the first subject.
-            BatchUnsupported: the server knows no batches, and has stored the first message by
-                itself.
-            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is
-                unknown.
+            BatchUnsupported: the server does not know batches, and has stored the first message as
+                a single one.
+            RequestTimeout, ConnectionLost: the error says whether nothing was stored or the outcome
+                is unknown.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.publish_batch(
@@ -318,24 +321,24 @@ class SyncJetStream:
         retries: int = 2,
         retry_wait: float | timedelta = 0.25,
     ) -> Sink[PubAck, BatchPublish, ToPublish]:
-        """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed
-        when it is left well.
+        """Collect messages into an atomic batch: the stream stores all or none (2.12, ADR-50).
 
-        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``;
-        its one result is the acknowledgement. Left by an error, it is dropped. Between two messages
-        may pass 10 s, then the server lets go of it.
+        A sink: leaving its block commits the batch, leaving it by an exception drops it. It takes
+        what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``. Its one
+        result is the acknowledgement. The server drops a batch after 10 s without a message.
 
         Args:
-            batch_id: its name, of 64 bytes at most; else one is made.
-            limit: how many messages the server allows in a batch.
-            idle: seconds of silence after which the server lets go of it.
-            timeout: seconds that each answer may take.
-            eob: commit by a message of its own, and hold no message back until the next (2.14).
-            retries: how often the first message is sent again that met no responders.
-            retry_wait: seconds before it is.
+            batch_id: name of the batch, at most 64 bytes; generated by default.
+            limit: the most messages that the server allows in a batch.
+            idle: seconds without a message after which the server drops the batch.
+            timeout: seconds to wait for each answer.
+            eob: commit with a separate message, so that no message is held back until the next
+                (2.14).
+            retries: number of further attempts for the first message after "no responders".
+            retry_wait: seconds before each of these attempts.
 
         Raises:
-            BatchAbandoned: the server has let go of it; nothing was stored.
+            BatchAbandoned: the server has dropped the batch; nothing was stored.
             InvalidBatch, ExpectationFailed, JetStreamError: as for `publish_batch`.
             NoResponders, BatchUnsupported, RequestTimeout, ConnectionLost: as for `publish_batch`.
             InvalidConfig, InvalidSubject: nothing was sent.
@@ -360,27 +363,29 @@ class SyncJetStream:
         timeout: float | timedelta | None = None,
         quiet: float | timedelta = 5.0,
     ) -> Sink[IngestResult, FastIngest, ToPublish]:
-        """Publish many messages at the pace of the stream, with few answers (2.14, ADR-50): a sink.
+        """Publish many messages as fast as the stream stores them (2.14, ADR-50): a sink.
 
-        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``.
-        Each is stored by itself; results are `IngestFault` for what is not stored, and at last the
-        acknowledgement of the whole. The stream must have ``allow_batched``.
+        The stream must have ``allow_batched``; it answers only now and then. The sink takes what
+        `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``. The stream
+        stores each message separately. Results are an `IngestFault` for each message that is not
+        stored, and at the end one acknowledgement for all.
 
         Args:
-            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the
-                rest goes on.
-            flow: how many messages may lie between two answers, at most.
-            batch_id: its name, one token of at most 64 bytes; else one is made.
-            timeout: seconds that an answer may take.
-            quiet: seconds of silence before the stream is pinged; it lets go after 10.
+            gaps: ``fail``: the first fault ends the batch, and what is stored has no gaps; ``ok``:
+                the rest continues.
+            flow: the most messages between two answers.
+            batch_id: name of the batch, one token of at most 64 bytes; generated by default.
+            timeout: seconds to wait for an answer.
+            quiet: seconds of silence before the client pings the stream, which drops the batch
+                after 10 s.
 
         Raises:
-            InvalidBatch: the stream does not take fast batches.
-            JetStreamError: the first message is refused.
+            InvalidBatch: the stream rejects fast batches.
+            JetStreamError: the stream rejects the first message.
             NoResponders: no stream stores the subject.
-            BatchUnsupported: the server knows no fast batches, and has stored the first message by
-                itself.
-            RequestTimeout, ConnectionLost: the error says how far it was.
+            BatchUnsupported: the server does not know fast batches, and has stored the first
+                message as a single one.
+            RequestTimeout, ConnectionLost: the error says how many messages are stored.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.ingest(
@@ -399,15 +404,14 @@ class SyncJetStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> bool:
-        """Settle a message and wait until the server says that it has (the double ack).
+        """Settle a message and wait for the server's confirmation (double ack).
 
-        ``False`` means that nothing was sent, because the message is settled already or needs no
-        acknowledgement.
+        ``False`` means that nothing was sent: the message is settled already or needs no ack.
 
         Raises:
-            RequestTimeout: no answer in time; the message is open again.
-            NoResponders: the consumer is gone, or wants no acknowledgements.
-            ConnectionLost: the link was lost meanwhile.
+            RequestTimeout: no confirmation in time; the message can be settled again.
+            NoResponders: the consumer is gone, or uses no acks.
+            ConnectionLost: the link was lost before the confirmation.
         """
         described = self._pure.confirm(
             message,
@@ -423,20 +427,18 @@ class SyncJetStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> PubAck:
-        """Publish the message that an advisory is about as a dead letter, with where it came from
-        and why in headers.
+        """Publish the message that an advisory names as a dead letter; headers say whence and why.
 
         Args:
-            event: a `MessageFate` that `read_event` read, of ``MAX_DELIVERIES`` or
-                ``MSG_TERMINATED``.
-            subject: where dead letters are stored.
-            timeout: seconds for each of the two questions.
+            event: a `MessageFate` from `read_event`, of ``MAX_DELIVERIES`` or ``MSG_TERMINATED``.
+            subject: the subject of dead letters.
+            timeout: seconds for each of the two requests.
 
         Raises:
-            MessageNotFound: it is not in its stream any more.
+            MessageNotFound: the stream does not hold the message any more.
             NoResponders: no stream stores ``subject``.
-            InvalidConfig: the message came from there, so it would go round and round.
-            InvalidSubject: nothing can be published there; nobody was asked.
+            InvalidConfig: the message itself came from ``subject``, so it would circulate forever.
+            InvalidSubject: ``subject`` is invalid; nothing was sent.
         """
         described = self._pure.dead_letter(
             event,
@@ -450,10 +452,10 @@ class SyncJetStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> AccountInfo:
-        """Usage and limits of the account.
+        """Return usage and limits of the account.
 
         Raises:
-            JetStreamNotEnabled: no JetStream here, or no such domain.
+            JetStreamNotEnabled: JetStream is off, or the domain does not exist.
         """
         described = self._pure.account_info(
             timeout=timeout,
@@ -462,19 +464,19 @@ class SyncJetStream:
 
     @property
     def meta(self) -> SyncMeta:
-        """All JetStream servers together, for whoever is of the system account."""
+        """Operations on the group of all JetStream servers, for the system account."""
         return SyncMeta(self._nc, self._pure.meta)
 
     @property
     def system(self) -> SyncSystem:
-        """The servers themselves, for whoever is of the system account."""
+        """Requests to the servers themselves, for the system account."""
         return SyncSystem(self._nc, self._pure.system)
 
     def stream(
         self,
         name: str,
     ) -> SyncStream:
-        """A handle of a stream by its name; the server is not asked.
+        """Return a handle of a stream by its name, without a request to the server.
 
         Raises:
             InvalidSubject: no stream can have this name.
@@ -493,19 +495,19 @@ class SyncJetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> SyncStream:
-        """Make a stream; one that is there with the same configuration will do.
+        """Create a stream; succeeds too if it exists with the same configuration.
 
         Args:
-            config: what; or its settings by name, which also edit a ``config`` given beside them.
-            pedantic: the server refuses what it would otherwise adjust (2.11).
-            strict: refuse a server that leaves out a setting.
+            config: the configuration; ``settings`` replace its fields, or stand alone.
+            pedantic: the server rejects settings that it would otherwise adjust (2.11).
+            strict: raise `ConfigIgnored` if the server ignored a setting.
             timeout: seconds.
             settings: fields of `StreamConfig`.
 
         Raises:
-            StreamExists: there is one with another configuration.
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: it cannot work; nothing was sent.
+            StreamExists: the stream exists with another configuration.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.create_stream(
             config,
@@ -525,22 +527,21 @@ class SyncJetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> SyncStream:
-        """Replace the configuration of a stream: what is not set goes back to the server's
-        defaults.
+        """Replace the configuration of a stream; missing settings get the server's defaults.
 
-        To edit what is there, use the handle's ``change``.
+        To edit single settings, use ``change`` of the handle.
 
         Args:
-            config: what; or its settings by name, which also edit a ``config`` given beside them.
-            pedantic: the server refuses what it would otherwise adjust (2.11).
-            strict: refuse a server that leaves out a setting.
+            config: the configuration; ``settings`` replace its fields, or stand alone.
+            pedantic: the server rejects settings that it would otherwise adjust (2.11).
+            strict: raise `ConfigIgnored` if the server ignored a setting.
             timeout: seconds.
             settings: fields of `StreamConfig`.
 
         Raises:
-            StreamNotFound: no such stream.
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: it cannot work; nothing was sent.
+            StreamNotFound: the stream does not exist.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.update_stream(
             config,
@@ -561,21 +562,22 @@ class SyncJetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> SyncStream:
-        """Update a stream, or make it if it is not there. Somebody else may do the same at the same
-        time.
+        """Update a stream, or create it if it does not exist.
+
+        Other clients may do the same at the same time.
 
         Args:
-            config: what; or its settings by name, which also edit a ``config`` given beside them.
-            pedantic: the server refuses what it would otherwise adjust (2.11).
-            strict: refuse a server that leaves out a setting.
-            compare: read it before; ``cached.changed`` of the handle says setting by setting what
-                is different now.
-            timeout: seconds for each question.
+            config: the configuration; ``settings`` replace its fields, or stand alone.
+            pedantic: the server rejects settings that it would otherwise adjust (2.11).
+            strict: raise `ConfigIgnored` if the server ignored a setting.
+            compare: read the old configuration first; ``cached.changed`` of the handle then lists
+                the settings that changed.
+            timeout: seconds for each request.
             settings: fields of `StreamConfig`.
 
         Raises:
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: it cannot work; nothing was sent.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.create_or_update_stream(
             config,
@@ -595,16 +597,16 @@ class SyncJetStream:
         deleted_details: bool = False,
         timeout: float | timedelta | None = None,
     ) -> StreamInfo:
-        """Configuration and state of a stream.
+        """Return configuration and state of a stream.
 
         Args:
             stream: its name.
-            subjects_filter: also count messages of the subjects that match.
+            subjects_filter: also count the messages of each matching subject.
             deleted_details: also list deleted sequences.
-            timeout: seconds for all pages; there is one unless more than 100,000 subjects match.
+            timeout: seconds for all pages; more than 100,000 matching subjects need several.
 
         Raises:
-            StreamNotFound: no such stream.
+            StreamNotFound: the stream does not exist.
         """
         described = self._pure.stream_info(
             stream,
@@ -623,7 +625,7 @@ class SyncJetStream:
         """Delete a stream with its consumers and messages.
 
         Raises:
-            StreamNotFound: no such stream.
+            StreamNotFound: the stream does not exist.
         """
         described = self._pure.delete_stream(
             stream,
@@ -637,7 +639,7 @@ class SyncJetStream:
         subject: str = "",
         timeout: float | timedelta | None = None,
     ) -> Listing[str]:
-        """Names of all streams, or of those that store ``subject``."""
+        """Return the names of all streams, or of those that store ``subject``."""
         described = self._pure.stream_names(
             subject=subject,
             timeout=timeout,
@@ -650,8 +652,9 @@ class SyncJetStream:
         subject: str = "",
         timeout: float | timedelta | None = None,
     ) -> Listing[StreamInfo]:
-        """All streams, or those that store ``subject``; what a cluster cannot say now is in
-        ``missing`` or ``offline``.
+        """Return all streams, or those that store ``subject``.
+
+        Streams whose state the cluster cannot tell now are in ``missing`` or ``offline``.
         """
         described = self._pure.streams(
             subject=subject,
@@ -665,10 +668,10 @@ class SyncJetStream:
         consumers: bool = True,
         timeout: float | timedelta | None = None,
     ) -> Inventory:
-        """All streams, and all consumers of each: what reports are made of.
+        """Return all streams and all consumers of each, the input of reports.
 
         Args:
-            consumers: also ask each stream for its consumers.
+            consumers: also list the consumers of each stream.
             timeout: seconds for each list, with all its pages.
         """
         described = self._pure.inventory(
@@ -696,37 +699,37 @@ class SyncJetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[PushSettings],
     ) -> Feed[SyncMessage, PushSubscription[JsMessage]]:
-        """What a push consumer sends: it is found, or made, when the feed is opened.
+        """Receive the messages of a push consumer; opening the feed finds or creates the consumer.
 
-        The stream is found by the subject if it is not named. A consumer that is named must be
-        there; one that is only described is made if it is not there, and must be as described if it
-        is.
+        If ``stream`` is missing, the client finds the stream by the subject. A consumer given by
+        ``consumer`` must exist. A consumer given by settings is created if it does not exist; if it
+        exists, its configuration must match.
 
         Args:
-            subject: what to receive; the consumer filters by it.
-            stream: the stream, if it is known.
-            consumer: an existing consumer to bind to.
-            queue: share the messages with the other members of this group; the durable's name if
-                none is named.
-            config: the consumer to make, or to compare with; or its settings by name, which also
-                edit a ``config``.
-            owner: whether a consumer that is made here is deleted at the end; left out: if we gave
-                it no name.
-            heartbeat_factor: how many heartbeats of silence are an alarm: 3 (ADR-15).
-            watch_gaps: report holes in the consumer sequence; a queue group is never watched.
-            auto_ack: acknowledge each message when the reader comes back for the next one.
-            raw: hand out statuses like messages and act upon none of them.
-            max_messages: most messages that may wait here while the consumer has no flow control.
-            max_bytes: most bytes of them.
-            policy: what happens to messages that do not fit; each is counted, and told.
-            timeout: seconds for each question of the workflow.
-            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given.
+            subject: the subject to receive; the consumer filters by it.
+            stream: name of the stream.
+            consumer: name of an existing consumer.
+            queue: the group whose members share the messages; also the durable's name if none is
+                given.
+            config: the consumer to create or to compare with; ``settings`` replace its fields, or
+                stand alone.
+            owner: whether a consumer created here is deleted at the end; by default only if the
+                user gave it no name.
+            heartbeat_factor: missed heartbeats until an alarm: 3 (ADR-15).
+            watch_gaps: report gaps in the consumer sequence; never for a queue group.
+            auto_ack: acknowledge each message when the reader asks for the next one.
+            raw: return statuses like messages, and do not act on them.
+            max_messages: the most messages buffered here while the consumer has no flow control.
+            max_bytes: the most bytes of these messages.
+            policy: what to do with messages beyond these limits; each is counted and reported.
+            timeout: seconds for each request.
+            settings: fields of `ConsumerConfig`. The default ``ack_policy`` is explicit.
 
         Raises:
-            SubscribeRefused: it cannot work as asked; the class says why. When the feed is read,
-                too: what was found.
-            InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
-            JetStreamError: when the feed is read: the server refuses.
+            SubscribeRefused: the arguments cannot work; the class says why. Reading the feed raises
+                it too, if the existing consumer does not fit.
+            InvalidConfig, InvalidSubject: the arguments cannot work; nothing was sent.
+            JetStreamError: raised on reading: the server rejects a request.
         """
         described = self._pure.subscribe(
             subject,
@@ -757,26 +760,26 @@ class SyncJetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> SyncConsumer:
-        """Find a pull consumer, or make it: a handle to fetch and consume from.
+        """Find or create a pull consumer, and return a handle to fetch and consume from.
 
-        The stream is found by the subject if it is not named. A consumer that is named is taken to
-        be there even if the server does not tell; one that is only described is made if it is not
-        there. What is made here stays.
+        If ``stream`` is missing, the client finds the stream by the subject. A consumer given by
+        ``consumer`` is assumed to exist, even if the server does not answer. A consumer given by
+        settings is created if it does not exist. A consumer created here is not deleted.
 
         Args:
-            subject: what to receive; the consumer filters by it.
-            stream: the stream, if it is known.
-            consumer: an existing consumer to bind to.
-            config: the consumer to make, or to compare with; or its settings by name, which also
-                edit a ``config``.
-            timeout: seconds for each question of the workflow.
-            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given.
+            subject: the subject to receive; the consumer filters by it.
+            stream: name of the stream.
+            consumer: name of an existing consumer.
+            config: the consumer to create or to compare with; ``settings`` replace its fields, or
+                stand alone.
+            timeout: seconds for each request.
+            settings: fields of `ConsumerConfig`. The default ``ack_policy`` is explicit.
 
         Raises:
-            SubscribeRefused: it cannot work as asked, or what was found is another one; the class
-                says why.
-            InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
-            JetStreamError: the server refuses.
+            SubscribeRefused: the arguments cannot work, or the existing consumer does not fit; the
+                class says why.
+            InvalidConfig, InvalidSubject: the arguments cannot work; nothing was sent.
+            JetStreamError: the server rejects a request.
         """
         described = self._pure.pull_subscribe(
             subject,
@@ -803,32 +806,32 @@ class SyncJetStream:
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> Feed[SyncMessage, OrderedConsumer[JsMessage]]:
-        """Every message of a stream once and in order, whatever happens to consumers, servers and
-        links.
+        """Read every message of a stream once and in order, in spite of failures.
 
-        Nothing is acknowledged, and no consumer is left behind.
+        The client replaces a lost consumer, and resumes after lost servers and links. It
+        acknowledges nothing, and leaves no consumer on the server.
 
         Args:
             stream: its name.
-            form: whether to ask for messages, or to be pushed to with flow control.
-            max_messages: most messages asked for and buffered, if it asks; 500 if neither this nor
+            form: whether the client pulls the messages, or the server pushes them with flow
+                control.
+            max_messages: the most messages requested and buffered by pulls; 500 if neither this nor
                 ``max_bytes`` is given.
-            max_bytes: most bytes asked for and buffered, if it asks.
-            expires: seconds until the server ends one request; from 1.
-            idle_heartbeat: seconds; 5, or half of ``expires`` where that is less.
-            until_caught_up: end when everything that was there at the beginning has been handed
-                out.
-            name_prefix: begins the names of the consumers on the server.
-            timeout: seconds that a creation or deletion waits for its answer.
-            config: what to read; or its settings by name, which also edit a ``config`` given beside
-                them.
+            max_bytes: the most bytes requested and buffered by pulls.
+            expires: seconds until the server ends one pull; from 1.
+            idle_heartbeat: seconds; by default 5, or half of ``expires`` if that is less.
+            until_caught_up: end when the user has taken all messages that existed at the start.
+            name_prefix: prefix of the consumers' names on the server.
+            timeout: seconds to wait for the answer to a creation or deletion.
+            config: what to read; ``settings`` replace its fields, or stand alone.
             settings: fields of `ConsumerConfig`: filters, start, replay.
 
         Raises:
-            InvalidConfig: what no ordered consumer can have, or what cannot work; nothing was sent.
+            InvalidConfig: a setting that ordered consumers cannot have or that cannot work; nothing
+                was sent.
             InvalidSubject: no stream can have this name.
-            StreamNotFound: when it is read: the stream is not there, or was deleted.
-            InvalidConfiguration: when it is read: the server refuses the configuration.
+            StreamNotFound: raised on reading: the stream does not exist, or was deleted.
+            InvalidConfiguration: raised on reading: the server rejects the configuration.
         """
         described = self._pure.ordered_consumer(
             stream,
@@ -851,27 +854,28 @@ class SyncJetStream:
         *,
         patience: float | timedelta = 10.0,
     ) -> Sink[StreamInfo, Restore, bytes]:
-        """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is
-        drained.
+        """Create a stream from the chunks of a snapshot: a sink; draining it returns the stream.
 
-        Until it is drained there is no stream, and what goes wrong before leaves nothing behind;
-        only a server that is killed in the middle may hold a part of it afterwards (2.15). The
-        server gives up after 5 s without a chunk, so the last bytes of each chunk of 4 kB and more
-        are held back and sent one by one while the caller pauses; have the first chunk at hand when
-        the sink is opened. On the server where a stream of that name was deleted a moment ago, its
-        files may still be on their way out (2.15): the restore then fails (10062), and the next one
-        will do.
+        The stream does not exist until the sink is drained. A failure before that leaves nothing on
+        the server, unless the server is killed during the restore; then it may keep a part (2.15).
+
+        The server gives up after 5 s without a chunk. So the client holds the last bytes of each
+        chunk of 4 kB or more, and sends them one by one while the caller pauses. Have the first
+        chunk ready when you open the sink.
+
+        A server may still be deleting the files of a stream of that name that was deleted just
+        before (2.15). Then the restore fails (10062); repeat it.
 
         Args:
-            origin: what the snapshot said of the stream; also what the CLI's ``backup.json`` holds.
-            patience: seconds without a sign of life.
+            origin: the stream's configuration and state from the snapshot, or from the CLI's
+                ``backup.json``.
+            patience: seconds to wait without an answer of the server.
 
         Raises:
-            StreamExists: there is a stream of that name.
-            JetStreamError: the server does not take it.
-            RequestTimeout: the server fell silent; the message says whether a stream may have been
-                made.
-            ConnectionLost: the link was lost; look whether a part of the stream is there.
+            StreamExists: a stream of that name exists.
+            JetStreamError: the server rejects the restore.
+            RequestTimeout: the server fell silent; the message says whether the stream may exist.
+            ConnectionLost: the link was lost; check whether the server has a part of the stream.
             InvalidResponse: an origin without configuration or state.
         """
         described = self._pure.restore(
@@ -886,12 +890,12 @@ class SyncJetStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> SyncStream:
-        """The one stream that stores a subject.
+        """Return the stream that stores a subject.
 
         Raises:
-            StreamNotFound: no stream does.
-            AmbiguousSubject: several do.
-            InvalidSubject: it is none.
+            StreamNotFound: no stream stores it.
+            AmbiguousSubject: several streams store it.
+            InvalidSubject: the subject is invalid.
         """
         described = self._pure.stream_by_subject(
             subject,
@@ -906,17 +910,16 @@ class SyncJetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> tuple[Difference, ...]:
-        """What an existing stream has otherwise than wished for, setting by setting; empty if all
-        is as it should be.
+        """Compare an existing stream with a configuration, and return the settings that differ.
 
         Args:
-            config: what is wished for; or its settings by name, which also edit a ``config`` given
-                beside them.
+            config: the configuration to compare with; ``settings`` replace its fields, or stand
+                alone.
             timeout: seconds.
-            settings: fields of `StreamConfig`; what is not set is not compared.
+            settings: fields of `StreamConfig`; missing settings are not compared.
 
         Raises:
-            StreamNotFound: no such stream.
+            StreamNotFound: the stream does not exist.
         """
         described = self._pure.stream_drift(
             config,
@@ -928,7 +931,7 @@ class SyncJetStream:
 
 @final
 class SyncMeta:
-    """The group of all JetStream servers."""
+    """The group of all JetStream servers of a cluster."""
 
     __slots__ = ("_nc", "_pure")
 
@@ -951,16 +954,15 @@ class SyncMeta:
         wait: bool = True,
         timeout: float | timedelta | None = None,
     ) -> str:
-        """Let the leader step down; the name of the new one, empty if that is not waited for.
+        """Make the leader step down; return the new leader's name, or ``""`` without ``wait``.
 
         Args:
-            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster
-                and tags.
-            wait: for a new leader.
-            timeout: seconds for all of it.
+            placement: the next leader: its name as ``preferred`` (2.11), or its cluster and tags.
+            wait: whether to wait for a new leader.
+            timeout: seconds for the whole operation.
 
         Raises:
-            NoResponders: not the system account.
+            NoResponders: the user is not of the system account.
             InvalidConfiguration: no such server.
             RequestTimeout: no cluster, or no new leader in time.
         """
@@ -978,15 +980,15 @@ class SyncMeta:
         peer_id: str = "",
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Take a server that is gone for good out of the cluster: everything on it is placed anew.
+        """Remove a permanently lost server from the cluster; other servers replace its replicas.
 
         Args:
-            server: its name.
-            peer_id: its id among the peers instead, if the name is not known any more (2.10).
+            server: the server's name.
+            peer_id: its peer id, if the name is not known any more (2.10).
             timeout: seconds.
 
         Raises:
-            RequestTimeout: not the system account, or no cluster.
+            RequestTimeout: the user is not of the system account, or there is no cluster.
             JetStreamError: no such server.
         """
         described = self._pure.remove_server(
@@ -1003,17 +1005,16 @@ class SyncMeta:
         peer_id: str = "",
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Let the others take over everything that a server has; it stays in the cluster, with
-        nothing on it (2.15).
+        """Move all replicas of a server to others; the server stays in the cluster, empty (2.15).
 
         Args:
-            server: its name.
-            peer_id: its id among the peers instead.
+            server: the server's name.
+            peer_id: its peer id, instead of the name.
             timeout: seconds.
 
         Raises:
             JetStreamError: no such server.
-            RequestTimeout: not the system account, or no cluster.
+            RequestTimeout: the user is not of the system account, or there is no cluster.
             RequestTimeout, JetStreamNotEnabled: servers before 2.15, which do not know this
                 request.
         """
@@ -1034,22 +1035,24 @@ class SyncMeta:
         tags: Sequence[str] = (),
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Move a stream away from a server, or to another cluster or tags. An account may move its
-        own.
+        """Move a stream away from a server, or to other servers by cluster or tags.
+
+        An account may move its own streams.
 
         Args:
-            account: whose stream.
+            account: the account of the stream.
             stream: its name.
-            server: the server that it shall leave; nothing said leaves the choice to the cluster.
-            cluster: the cluster that it shall move to.
-            tags: tags of the servers that it shall move to.
+            server: the server that the stream leaves; without a name the cluster chooses it.
+            cluster: the cluster that the stream moves to.
+            tags: tags of the servers that the stream moves to.
             timeout: seconds.
 
         Raises:
             NotFound: no such account or stream.
-            InvalidConfiguration: there is no place where it could move.
-            JetStreamError: the server is not known, or has nothing of it.
-            RequestTimeout: another account than the system's or its own, or no cluster.
+            InvalidConfiguration: no server can take the stream.
+            JetStreamError: the server is unknown, or holds no replica of the stream.
+            RequestTimeout: the user is neither of the system account nor of this one, or there is
+                no cluster.
         """
         described = self._pure.move_stream(
             account,
@@ -1068,12 +1071,13 @@ class SyncMeta:
         *,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Let a stream that is being moved stay where it was. An account may do so with its own.
+        """Cancel the move of a stream; an account may cancel its own.
 
         Raises:
             NotFound: no such account or stream.
-            JetStreamError: it is not being moved.
-            RequestTimeout: another account than the system's or its own, or no cluster.
+            JetStreamError: the stream is not being moved.
+            RequestTimeout: the user is neither of the system account nor of this one, or there is
+                no cluster.
         """
         described = self._pure.cancel_move(
             account,
@@ -1088,10 +1092,10 @@ class SyncMeta:
         *,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Delete all streams of an account, whether or not it still exists.
+        """Delete all streams of an account, even if the account does not exist any more.
 
         Raises:
-            RequestTimeout: not the system account.
+            RequestTimeout: the user is not of the system account.
         """
         described = self._pure.purge_account(
             account,
@@ -1102,7 +1106,7 @@ class SyncMeta:
 
 @final
 class SyncSystem:
-    """The servers themselves. They answer the system account; of others only `user_info`."""
+    """Requests to the servers. They answer the system account; other accounts only `user_info`."""
 
     __slots__ = ("_nc", "_pure")
 
@@ -1128,23 +1132,22 @@ class SyncSystem:
         stall: float | timedelta = 0.3,
         timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Document], ...]:
-        """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and
-        so on.
+        """Send any monitoring request: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and so on.
 
         Args:
-            what: the word.
+            what: the name of the request, as the servers know it.
             server: the id of the only server to ask.
             options: members of the request, as the server names them; ``server_name``, ``cluster``,
-                ``host``, ``domain`` and ``tags`` choose who answers.
-            expect: so many servers will answer; without it, the end is judged by silence.
+                ``host``, ``domain`` and ``tags`` select the servers that answer.
+            expect: number of servers that will answer; without it, silence ends the call.
             stall: seconds of silence after an answer.
-            timeout: seconds for all.
+            timeout: seconds for the whole call.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account, or not known to
-                these servers.
-            ApiError: the servers say no, all of them.
-            InvalidSubject: no such word, or no id; nothing was sent.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account,
+                or the servers do not know the request.
+            ApiError: all servers answered with an error.
+            InvalidSubject: an invalid name or id; nothing was sent.
         """
         described = self._pure.ask(
             what,
@@ -1164,10 +1167,10 @@ class SyncSystem:
         stall: float | timedelta = 0.3,
         timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Statsz], ...]:
-        """The server in numbers; ``active_servers`` says how many there are.
+        """Return the statistics of the servers; ``active_servers`` is the number of servers.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account.
         """
         described = self._pure.statsz(
             server=server,
@@ -1185,10 +1188,10 @@ class SyncSystem:
         stall: float | timedelta = 0.3,
         timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Varz], ...]:
-        """Configuration and state of the server as a whole.
+        """Return the general configuration and state of the servers.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account.
         """
         described = self._pure.varz(
             server=server,
@@ -1212,24 +1215,23 @@ class SyncSystem:
         stall: float | timedelta = 0.3,
         timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Jsz], ...]:
-        """JetStream on the server: memory, storage, the group of all, and if wished accounts,
-        streams and consumers.
+        """Return JetStream's memory, storage and meta group; optionally accounts and their assets.
 
         Args:
             server: the id of the only server to ask.
-            account: only this one.
-            accounts: with each account.
-            streams: with each stream.
-            consumers: with each consumer.
-            config: with their configurations.
-            leader_only: only the leader of all answers.
-            expect: so many servers will answer.
+            account: only this account.
+            accounts: include accounts.
+            streams: include streams.
+            consumers: include consumers.
+            config: include configurations.
+            leader_only: only the meta leader answers.
+            expect: number of servers that will answer.
             stall: seconds of silence after an answer.
-            timeout: seconds for all.
+            timeout: seconds for the whole call.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account.
-            ApiError: the servers say no, all of them.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account.
+            ApiError: all servers answered with an error.
         """
         described = self._pure.jsz(
             server=server,
@@ -1257,21 +1259,21 @@ class SyncSystem:
         stall: float | timedelta = 0.3,
         timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Connz], ...]:
-        """Connections of clients.
+        """Return the client connections of the servers.
 
         Args:
             server: the id of the only server to ask.
-            account: only those of this one.
-            subscriptions: with the subjects that each listens on.
-            limit: most connections of one answer; 0 leaves it to the server (1024).
-            offset: so many are skipped.
-            expect: so many servers will answer.
+            account: only connections of this account.
+            subscriptions: include the subjects that each connection subscribes to.
+            limit: the most connections of one answer; 0 for the server's default (1024).
+            offset: number of connections to skip.
+            expect: number of servers that will answer.
             stall: seconds of silence after an answer.
-            timeout: seconds for all.
+            timeout: seconds for the whole call.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account.
-            ApiError: the servers say no, all of them.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account.
+            ApiError: all servers answered with an error.
         """
         described = self._pure.connz(
             server=server,
@@ -1296,21 +1298,20 @@ class SyncSystem:
         stall: float | timedelta = 0.3,
         timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Healthz], ...]:
-        """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what
-        is not.
+        """Return the health of the servers: ``status`` is ``ok``, or ``error`` says what is wrong.
 
         Args:
             server: the id of the only server to ask.
-            account: whose stream.
-            stream: only whether this is well.
-            consumer: and this consumer of it.
-            expect: so many servers will answer.
+            account: the account of the stream.
+            stream: check only this stream.
+            consumer: check only this consumer of the stream.
+            expect: number of servers that will answer.
             stall: seconds of silence after an answer.
-            timeout: seconds for all.
+            timeout: seconds for the whole call.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account.
-            ApiError: the servers say no, all of them.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account.
+            ApiError: all servers answered with an error.
             InvalidSubject: no stream or consumer can have this name.
         """
         described = self._pure.healthz(
@@ -1334,20 +1335,20 @@ class SyncSystem:
         stall: float | timedelta = 0.3,
         timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Document], ...]:
-        """What the servers know of one account.
+        """Return information on one account.
 
         Args:
             account: its name or key.
             what: ``INFO``, ``JSZ``, ``CONNZ``, ``SUBSZ`` or ``LEAFZ``.
             options: members of the request, as the server names them.
-            expect: so many servers will answer.
+            expect: number of servers that will answer.
             stall: seconds of silence after an answer.
-            timeout: seconds for all.
+            timeout: seconds for the whole call.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account.
-            ApiError: the servers say no, all of them.
-            InvalidSubject: no such word, or no name; nothing was sent.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account.
+            ApiError: all servers answered with an error.
+            InvalidSubject: an invalid request name or account; nothing was sent.
         """
         described = self._pure.account(
             account,
@@ -1364,11 +1365,10 @@ class SyncSystem:
         *,
         timeout: float | timedelta | None = None,
     ) -> ServerAnswer[UserInfo]:
-        """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may
-        ask (2.10).
+        """Return user, account and permissions of this connection; any account may ask (2.10).
 
         Raises:
-            NoResponders, RequestTimeout: an older server.
+            NoResponders, RequestTimeout: a server before 2.10.
         """
         described = self._pure.user_info(
             timeout=timeout,
@@ -1418,28 +1418,28 @@ class SyncStream:
     ) -> PubAck:
         """Publish a message that this stream must store, and wait until it has.
 
-        If the handle knows the configuration (``cached``), what the stream would refuse is refused
-        here, and so is a stream that acknowledges nothing. After a change by somebody else, ask for
-        a new handle.
+        If the handle knows the configuration (``cached``), the client itself rejects what the
+        stream would reject, and a stream without acknowledgements. If another client has changed
+        the configuration, get a new handle.
 
         Args:
             subject: one of its subjects.
             payload: the message.
             headers: the message's own headers.
-            options: what is asked of the stream; or its settings by name, which also edit
-                ``options`` given beside them.
+            options: what the stream must check or do; ``settings`` replace its fields, or stand
+                alone.
             timeout: seconds for all attempts together.
-            retries: how often it may be sent again after "nobody listens" (503, ADR-22).
-            retry_wait: seconds before it is sent again.
-            settings: fields of `PublishOptions`; ``expected_stream`` is this one, but for a
+            retries: number of further attempts after a 503 "no responders" (ADR-22).
+            retry_wait: seconds between two attempts.
+            settings: fields of `PublishOptions`; ``expected_stream`` is this stream, except for a
                 counter, which has no expectations.
 
         Raises:
             NoResponders: no stream stores this subject.
-            ExpectationFailed: what was expected does not hold; the class says what.
-            JetStreamError: the stream refuses the message otherwise.
-            RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
-            ConnectionLost: the same, because the link was lost.
+            ExpectationFailed: an expectation does not hold; the class says which.
+            JetStreamError: the stream rejects the message for another reason.
+            RequestTimeout: no acknowledgement came; the message may be stored or not.
+            ConnectionLost: the link was lost; the message may be stored or not.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         described = self._pure.publish(
@@ -1467,28 +1467,28 @@ class SyncStream:
         resend: bool = False,
         stall_wait: float | timedelta | None = None,
     ) -> Sink[PublishResult, PublishWindow, ToPublish]:
-        """Publish many messages to this stream with many acknowledgements under way; see
-        `JetStream.publish_window`.
+        """Publish many messages to this stream: a sink like `JetStream.publish_window`.
 
-        If the handle knows the configuration (``cached``), a stream that acknowledges nothing is
-        refused here, and so is one that is sealed. Single messages are not looked at.
+        If the handle knows the configuration (``cached``), the client rejects a stream that is
+        sealed or sends no acknowledgements. It does not check single messages.
 
         Args:
-            max_pending: messages under way.
-            max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-            ack_timeout: seconds of silence after which a message ends: counted from its sending,
-                and anew from each answer to a message that was sent before it.
-            retries: how often a message that met no responders is sent again.
-            retry_wait: seconds before each of these.
-            results: whether acknowledgements are handed out too, not only failures.
-            max_results: how many results are kept for whoever does not take them.
-            resend: send messages that have an id again within their ``ack_timeout``, after a lost
-                link and when no answer comes for a second.
-            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not
-                at all, ``None``: as long as it takes.
+            max_pending: the most messages without an acknowledgement.
+            max_bytes: the most bytes of subjects, headers and payloads without an acknowledgement;
+                0 for no limit.
+            ack_timeout: seconds after which a message without an acknowledgement fails. The time
+                starts when it is sent, and restarts with each answer to an earlier message.
+            retries: number of further attempts after "no responders", for each message.
+            retry_wait: seconds before each of these attempts.
+            results: whether acknowledgements are returned too, not only failures.
+            max_results: the most results that are kept until the user takes them.
+            resend: send a message with a ``msg_id`` again within its ``ack_timeout``: after a lost
+                link, and when no answer comes for a second.
+            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0
+                raises at once, ``None`` waits without limit.
 
         Raises:
-            InvalidConfig: a bound, number or time that cannot work, or a stream that cannot;
+            InvalidConfig: a limit, number or time that cannot work, or an unsuitable stream;
                 nothing was sent.
         """
         described = self._pure.publish_window(
@@ -1512,22 +1512,22 @@ class SyncStream:
         limit: int = 1000,
         timeout: float | timedelta | None = None,
     ) -> PubAck:
-        """Publish messages of which this stream stores all or none; see `JetStream.publish_batch`.
+        """Publish messages as one atomic batch of this stream; see `JetStream.publish_batch`.
 
-        If the handle knows the configuration (``cached``), a stream that takes no batches is
-        refused here.
+        If the handle knows the configuration (``cached``), the client rejects a stream without
+        ``allow_atomic``.
 
         Args:
-            messages: in this order: what `compose` makes, or ``(subject, payload)``.
-            batch_id: its name, of 64 bytes at most; else one is made.
-            limit: how many messages the server allows in a batch.
-            timeout: seconds that each answer may take.
+            messages: the messages in order, made by `compose` or as ``(subject, payload)``.
+            batch_id: name of the batch, at most 64 bytes; generated by default.
+            limit: the most messages that the server allows in a batch.
+            timeout: seconds to wait for each answer.
 
         Raises:
-            InvalidBatch: this batch cannot be; nothing was stored.
-            JetStreamError: the stream refuses a message otherwise; nothing was stored.
-            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is
-                unknown.
+            InvalidBatch: the stream rejects this batch; nothing was stored.
+            JetStreamError: the stream rejects a message for another reason; nothing was stored.
+            RequestTimeout, ConnectionLost: the error says whether nothing was stored or the outcome
+                is unknown.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.publish_batch(
@@ -1547,20 +1547,21 @@ class SyncStream:
         timeout: float | timedelta | None = None,
         eob: bool = False,
     ) -> Sink[PubAck, BatchPublish, ToPublish]:
-        """Gather messages of which this stream stores all or none; see `JetStream.batch`.
+        """Collect messages into an atomic batch of this stream; see `JetStream.batch`.
 
-        If the handle knows the configuration (``cached``), a stream that takes no batches is
-        refused here.
+        If the handle knows the configuration (``cached``), the client rejects a stream without
+        ``allow_atomic``.
 
         Args:
-            batch_id: its name, of 64 bytes at most; else one is made.
-            limit: how many messages the server allows in a batch.
-            idle: seconds of silence after which the server lets go of it.
-            timeout: seconds that each answer may take.
-            eob: commit by a message of its own, and hold no message back until the next (2.14).
+            batch_id: name of the batch, at most 64 bytes; generated by default.
+            limit: the most messages that the server allows in a batch.
+            idle: seconds without a message after which the server drops the batch.
+            timeout: seconds to wait for each answer.
+            eob: commit with a separate message, so that no message is held back until the next
+                (2.14).
 
         Raises:
-            BatchAbandoned: the server has let go of it; nothing was stored.
+            BatchAbandoned: the server has dropped the batch; nothing was stored.
             InvalidBatch, JetStreamError, RequestTimeout, ConnectionLost: as for `publish_batch`.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
@@ -1582,23 +1583,23 @@ class SyncStream:
         timeout: float | timedelta | None = None,
         quiet: float | timedelta = 5.0,
     ) -> Sink[IngestResult, FastIngest, ToPublish]:
-        """Publish many messages at the pace of this stream, with few answers; see
-        `JetStream.ingest`.
+        """Publish many messages as fast as this stream stores them; see `JetStream.ingest`.
 
-        If the handle knows the configuration (``cached``), a stream that takes no fast batches is
-        refused here.
+        If the handle knows the configuration (``cached``), the client rejects a stream without
+        ``allow_batched``.
 
         Args:
-            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the
-                rest goes on.
-            flow: how many messages may lie between two answers, at most.
-            batch_id: its name, one token of at most 64 bytes; else one is made.
-            timeout: seconds that an answer may take.
-            quiet: seconds of silence before the stream is pinged; it lets go after 10.
+            gaps: ``fail``: the first fault ends the batch, and what is stored has no gaps; ``ok``:
+                the rest continues.
+            flow: the most messages between two answers.
+            batch_id: name of the batch, one token of at most 64 bytes; generated by default.
+            timeout: seconds to wait for an answer.
+            quiet: seconds of silence before the client pings the stream, which drops the batch
+                after 10 s.
 
         Raises:
-            JetStreamError: the first message is refused.
-            RequestTimeout, ConnectionLost: the error says how far it was.
+            JetStreamError: the stream rejects the first message.
+            RequestTimeout, ConnectionLost: the error says how many messages are stored.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.ingest(
@@ -1617,15 +1618,15 @@ class SyncStream:
         deleted_details: bool = False,
         timeout: float | timedelta | None = None,
     ) -> StreamInfo:
-        """Configuration and state.
+        """Return configuration and state.
 
         Args:
-            subjects_filter: also count messages of the subjects that match.
+            subjects_filter: also count the messages of each matching subject.
             deleted_details: also list deleted sequences.
-            timeout: seconds for all pages; there is one unless more than 100,000 subjects match.
+            timeout: seconds for all pages; more than 100,000 matching subjects need several.
 
         Raises:
-            StreamNotFound: it is gone.
+            StreamNotFound: the stream is gone.
         """
         described = self._pure.info(
             subjects_filter=subjects_filter,
@@ -1640,15 +1641,15 @@ class SyncStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> SyncStream:
-        """Read the configuration, change some settings, write it back with all that was read.
+        """Read the configuration, change some settings, and write all of it back.
 
         Args:
-            timeout: seconds for each of the two questions.
+            timeout: seconds for each of the two requests.
             settings: fields of `StreamConfig`.
 
         Raises:
-            StreamNotFound: it is gone.
-            InvalidConfiguration: the server says what is wrong with it.
+            StreamNotFound: the stream is gone.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
             InvalidConfig: a setting that cannot work.
         """
         described = self._pure.change(
@@ -1662,10 +1663,10 @@ class SyncStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Delete it with its consumers and messages.
+        """Delete the stream with its consumers and messages.
 
         Raises:
-            StreamNotFound: it is gone already.
+            StreamNotFound: the stream is gone already.
         """
         described = self._pure.delete(
             timeout=timeout,
@@ -1680,18 +1681,19 @@ class SyncStream:
         keep: int | None = None,
         timeout: float | timedelta | None = None,
     ) -> int:
-        """Delete messages, all or some; how many there were.
+        """Delete all or some messages; return the number of deleted messages.
 
         Args:
             filter_subject: only messages of the subjects that match.
             seq: only messages before this sequence; excludes ``keep``.
-            keep: but for the newest so many, of all that match.
+            keep: number of newest matching messages to keep.
             timeout: seconds.
 
         Raises:
-            StreamNotFound: it is gone.
-            Refused: it denies that, or is sealed.
-            InvalidConfig: both ``seq`` and ``keep``, or 0, which the server would take for all.
+            StreamNotFound: the stream is gone.
+            Refused: the stream does not allow it, or is sealed.
+            InvalidConfig: both ``seq`` and ``keep``, or a 0, with which the server would delete
+                all.
         """
         described = self._pure.purge(
             filter_subject=filter_subject,
@@ -1706,11 +1708,11 @@ class SyncStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> SyncStream:
-        """Close it for good: nothing can be stored, deleted or changed any more.
+        """Seal the stream for good: nothing can be stored, deleted or changed any more.
 
         Raises:
-            StreamNotFound: it is gone.
-            InvalidConfiguration: the server says why it cannot be.
+            StreamNotFound: the stream is gone.
+            InvalidConfiguration: the server cannot seal it; the text says why.
         """
         described = self._pure.seal(
             timeout=timeout,
@@ -1723,18 +1725,18 @@ class SyncStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> SyncStream:
-        """Make another stream of its configuration, without its messages.
+        """Create another stream with this configuration, without the messages.
 
         Args:
-            timeout: seconds for each of the two questions.
-            settings: fields of `StreamConfig` that differ; ``name`` must, and ``subjects`` as no
-                two streams may share any.
+            timeout: seconds for each of the two requests.
+            settings: fields of `StreamConfig` that differ. ``name`` must differ, and ``subjects``
+                too, because streams cannot share subjects.
 
         Raises:
-            StreamNotFound: it is gone.
-            StreamExists: there is another one of the copy's name.
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: a copy without a name of its own.
+            StreamNotFound: the stream is gone.
+            StreamExists: a different stream has the name of the copy.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the copy has no name of its own.
         """
         described = self._pure.copy(
             timeout=timeout,
@@ -1749,17 +1751,16 @@ class SyncStream:
         wait: bool = True,
         timeout: float | timedelta | None = None,
     ) -> str:
-        """Let its leader step down; the name of the new one, empty if that is not waited for.
+        """Make the leader step down; return the new leader's name, or ``""`` without ``wait``.
 
         Args:
-            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster
-                and tags.
-            wait: for a new leader.
-            timeout: seconds for all of it.
+            placement: the next leader: its name as ``preferred`` (2.11), or its cluster and tags.
+            wait: whether to wait for a new leader.
+            timeout: seconds for the whole operation.
 
         Raises:
             Unavailable: the server is in no cluster.
-            StreamNotFound: it is gone.
+            StreamNotFound: the stream is gone.
             RequestTimeout: no new leader in time.
         """
         described = self._pure.step_down(
@@ -1775,7 +1776,7 @@ class SyncStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Take a server out of its group at once; another takes its place.
+        """Remove a server from the stream's group at once; another server replaces it.
 
         Args:
             peer: the server's name.
@@ -1783,7 +1784,7 @@ class SyncStream:
 
         Raises:
             Unavailable: the server is in no cluster.
-            JetStreamError: the peer is none of its group, or nobody can take its place.
+            JetStreamError: the server is not in the group, or no other can replace it.
         """
         described = self._pure.remove_peer(
             peer,
@@ -1797,8 +1798,7 @@ class SyncStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Let another server take over what one has of it; only then that one leaves the group
-        (2.15).
+        """Copy a server's replica to another server, then remove the first from the group (2.15).
 
         Args:
             peer: the server's name.
@@ -1806,7 +1806,7 @@ class SyncStream:
 
         Raises:
             Unavailable: the server is in no cluster.
-            JetStreamError: the peer is none of its group, or nobody can take its place.
+            JetStreamError: the server is not in the group, or no other can replace it.
             RequestTimeout: servers before 2.15.
         """
         described = self._pure.evacuate_peer(
@@ -1820,14 +1820,13 @@ class SyncStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Let its group stay as it was before a change that is still under way, such as a move
-        (2.15).
+        """Cancel an unfinished change of the stream's group, such as a move (2.15).
 
         Raises:
             Unavailable: the server is in no cluster.
-            StreamNotFound: it is gone.
-            JetStreamError: it is not being changed.
-            RequestTimeout: servers before 2.15; `Meta.cancel_move` is for all.
+            StreamNotFound: the stream is gone.
+            JetStreamError: the group is not being changed.
+            RequestTimeout: servers before 2.15; `Meta.cancel_move` works with all versions.
         """
         described = self._pure.cancel_move(
             timeout=timeout,
@@ -1844,26 +1843,25 @@ class SyncStream:
         patience: float | timedelta = 10.0,
         max_bytes: int = 67108864,
     ) -> Feed[bytes, Snapshot]:
-        """All of it, as chunks of an archive that a server of the same or a later version can
-        restore: a feed.
+        """Read the whole stream as chunks of an archive for a restore: a feed.
 
-        Chunks are to be written somewhere, ``origin`` of the feed with them. A caller may be late:
-        up to ``max_bytes`` wait for him here. Beyond that the server waits for 5 s (2 s before
-        2.12) and gives up. The feed ends well when all has come, and raises if not; then what came
-        is worth nothing.
+        A server of the same or a later version can restore the archive. The caller stores the
+        chunks together with the feed's ``origin``. Up to ``max_bytes`` wait here for a slow caller.
+        Beyond that the server waits for 5 s (2 s before 2.12) and gives up. The feed ends normally
+        when the archive is complete. If it raises, the chunks are unusable.
 
         Args:
-            consumers: also its consumers.
-            chunk_size: bytes of a chunk, 1 kB to 1 MB; 0 leaves it to the server (128 kB).
-            window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB;
-                2.12).
-            check: let the server check what it stores first, which takes longer.
-            patience: seconds without a sign of life.
-            max_bytes: bytes of chunks that may wait here, with those that are still under way.
+            consumers: whether to include the consumers.
+            chunk_size: bytes of a chunk, 1 kB to 1 MB; 0 for the server's default (128 kB).
+            window_size: the most bytes sent and not acknowledged, up to 32 MB; 0 for the server's
+                default (8 MB; 2.12).
+            check: whether the server first checks the stored data, which takes longer.
+            patience: seconds to wait without a frame of the server.
+            max_bytes: the most bytes of chunks buffered here or still on their way.
 
         Raises:
-            StreamNotFound: it is gone.
-            SnapshotBroken: the server broke it off.
+            StreamNotFound: the stream is gone.
+            SnapshotBroken: the server ended the snapshot early.
             RequestTimeout: the server fell silent.
             ConnectionLost: the link was lost.
             InvalidConfig: sizes that cannot work.
@@ -1880,20 +1878,20 @@ class SyncStream:
 
     @property
     def messages(self) -> SyncStoredMessages:
-        """The messages that it holds."""
+        """The handle of its stored messages."""
         return SyncStoredMessages(self._nc, self._pure.messages)
 
     def consumer(
         self,
         name: str,
     ) -> SyncConsumer:
-        """A handle of a consumer by its name; the server is not asked.
+        """Return a handle of a consumer by its name, without a request to the server.
 
-        So nothing is known of the consumer's ack policy, and it is taken for explicit. If it is
-        none, an ack is written although nobody listens, and is ``True``: a delivery does not say
-        which policy its consumer has. ``refresh`` gives a handle that knows (it asks CONSUMER.INFO
-        once, which takes a right that reading does not take), and ``AckOptions(policy="none")``
-        says it without asking.
+        So the handle does not know the consumer's ack policy, and assumes explicit. If the policy
+        is none, the client sends an ack that no server reads, and the call returns ``True``: a
+        delivery does not show the policy. ``refresh`` returns a handle that knows it. That sends a
+        CONSUMER.INFO request, which needs a permission that reading does not need.
+        ``AckOptions(policy="none")`` sets the policy without a request.
 
         Raises:
             InvalidSubject: no consumer can have this name.
@@ -1912,21 +1910,21 @@ class SyncStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> SyncConsumer:
-        """Make a consumer; one that is there with the same configuration will do.
+        """Create a consumer; succeeds too if it exists with the same configuration.
 
         Args:
-            config: what; or its settings by name, which also edit a ``config`` given beside them.
-            pedantic: the server refuses what it would otherwise adjust (2.11).
-            strict: refuse a server that leaves out a setting.
+            config: the configuration; ``settings`` replace its fields, or stand alone.
+            pedantic: the server rejects settings that it would otherwise adjust (2.11).
+            strict: raise `ConfigIgnored` if the server ignored a setting.
             timeout: seconds.
-            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given; the
+            settings: fields of `ConsumerConfig`. The default ``ack_policy`` is explicit; the
                 server's own default is none.
 
         Raises:
-            ConsumerExists: there is one with another configuration.
+            ConsumerExists: the consumer exists with another configuration.
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: it cannot work; nothing was sent.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.create_consumer(
             config,
@@ -1946,22 +1944,22 @@ class SyncStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> SyncConsumer:
-        """Replace the configuration of a consumer: what is not set goes back to the defaults (see
-        ``create_consumer``).
+        """Replace the configuration of a consumer; missing settings get the defaults.
 
-        To edit what is there, use the handle's ``change``.
+        The defaults are those of ``create_consumer``. To edit single settings, use ``change`` of
+        the handle.
 
         Args:
-            config: what; or its settings by name, which also edit a ``config`` given beside them.
-            pedantic: the server refuses what it would otherwise adjust (2.11).
-            strict: refuse a server that leaves out a setting.
+            config: the configuration; ``settings`` replace its fields, or stand alone.
+            pedantic: the server rejects settings that it would otherwise adjust (2.11).
+            strict: raise `ConfigIgnored` if the server ignored a setting.
             timeout: seconds.
             settings: fields of `ConsumerConfig`.
 
         Raises:
-            ConsumerDoesNotExist: there is none.
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: it cannot work; nothing was sent.
+            ConsumerDoesNotExist: the consumer does not exist.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.update_consumer(
             config,
@@ -1982,21 +1980,21 @@ class SyncStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> SyncConsumer:
-        """Update a consumer, or make it if it is not there.
+        """Update a consumer, or create it if it does not exist.
 
         Args:
-            config: what; or its settings by name, which also edit a ``config`` given beside them.
-            pedantic: the server refuses what it would otherwise adjust (2.11).
-            strict: refuse a server that leaves out a setting.
-            compare: read it before; ``cached.changed`` of the handle says setting by setting what
-                is different now.
-            timeout: seconds for each question.
+            config: the configuration; ``settings`` replace its fields, or stand alone.
+            pedantic: the server rejects settings that it would otherwise adjust (2.11).
+            strict: raise `ConfigIgnored` if the server ignored a setting.
+            compare: read the old configuration first; ``cached.changed`` of the handle then lists
+                the settings that changed.
+            timeout: seconds for each request.
             settings: fields of `ConsumerConfig`.
 
         Raises:
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: it cannot work; nothing was sent.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.create_or_update_consumer(
             config,
@@ -2013,7 +2011,7 @@ class SyncStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> Listing[str]:
-        """Names of all its consumers."""
+        """Return the names of all consumers of the stream."""
         described = self._pure.consumer_names(
             timeout=timeout,
         )
@@ -2024,7 +2022,10 @@ class SyncStream:
         *,
         timeout: float | timedelta | None = None,
     ) -> Listing[ConsumerInfo]:
-        """All its consumers; what a cluster cannot say now is in ``missing`` or ``offline``."""
+        """Return all consumers of the stream.
+
+        Consumers whose state the cluster cannot tell now are in ``missing`` or ``offline``.
+        """
         described = self._pure.consumers(
             timeout=timeout,
         )
@@ -2043,14 +2044,15 @@ class SyncStream:
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> Feed[SyncMessage, OrderedConsumer[JsMessage]]:
-        """Its messages, those that are there and those that will come, each once and in order.
+        """Read the stored messages, then the new ones, each once and in order.
 
-        As ``ordered_consumer`` of `JetStream`, which explains the arguments.
+        `JetStream.ordered_consumer` explains the arguments.
 
         Raises:
-            InvalidConfig: what no ordered consumer can have, or what cannot work; nothing was sent.
-            StreamNotFound: when it is read: the stream is not there, or was deleted.
-            InvalidConfiguration: when it is read: the server refuses the configuration.
+            InvalidConfig: a setting that ordered consumers cannot have or that cannot work; nothing
+                was sent.
+            StreamNotFound: raised on reading: the stream does not exist, or was deleted.
+            InvalidConfiguration: raised on reading: the server rejects the configuration.
         """
         described = self._pure.ordered(
             form=form,
@@ -2078,14 +2080,15 @@ class SyncStream:
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> Feed[SyncMessage, OrderedConsumer[JsMessage]]:
-        """Its messages that are there now, each once and in order: a feed with an end.
+        """Read the messages that are stored now, each once and in order: a feed that ends.
 
-        As ``ordered_consumer`` of `JetStream`, which explains the arguments.
+        `JetStream.ordered_consumer` explains the arguments.
 
         Raises:
-            InvalidConfig: what no ordered consumer can have, or what cannot work; nothing was sent.
-            StreamNotFound: when it is read: the stream is not there, or was deleted.
-            InvalidConfiguration: when it is read: the server refuses the configuration.
+            InvalidConfig: a setting that ordered consumers cannot have or that cannot work; nothing
+                was sent.
+            StreamNotFound: raised on reading: the stream does not exist, or was deleted.
+            InvalidConfiguration: raised on reading: the server rejects the configuration.
         """
         described = self._pure.read(
             form=form,
@@ -2116,38 +2119,37 @@ class SyncStream:
         name_prefix: str = "",
         timeout: float | timedelta | None = None,
     ) -> Feed[Rows, RangeReader]:
-        """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a
-        feed with a proven end.
+        """Read the messages of a range of sequences, each once and in order: a feed of `Rows`.
 
-        Nothing is acknowledged, and no consumer is left behind. Lost links and consumers cost a
-        delay and nothing else.
+        Before it ends, the client verifies that it has all messages of the range. It acknowledges
+        nothing, and leaves no consumer on the server. A lost link or consumer only causes a delay.
 
         Args:
             lo: the first sequence.
-            hi: the first sequence behind the range; behind the last one of the stream at most.
-            subjects: only messages of subjects that match one of these; none means all.
-            way: by consumer or directly; `ReadMode.AUTO` is by consumer, but directly on a work
-                queue.
-            created: when the stream was created, if it must be that very stream.
-            fail_on_loss: whether messages that were removed before they were read end it, or are
-                only told.
-            headers_only: whether payloads are left out: a consumer sends none, and says their size
-                in a last header ``Nats-Msg-Size``; a direct get has them all the same.
-            max_messages: most messages asked for and at hand.
-            max_bytes: most bytes asked for and at hand, as the server counts them.
+            hi: the first sequence after the range; at most the stream's last sequence plus one.
+            subjects: only messages of subjects that match one of these; none for all.
+            way: by a consumer or by direct gets. `ReadMode.AUTO` uses a consumer, but direct gets
+                on a work queue.
+            created: creation time of the stream, if it must be exactly that stream.
+            fail_on_loss: whether the feed fails if messages were removed before they were read, or
+                only reports them.
+            headers_only: omit payloads. A consumer then sends the size in a last header
+                ``Nats-Msg-Size``; direct gets return payloads nevertheless.
+            max_messages: the most messages requested and buffered.
+            max_bytes: the most bytes requested and buffered, as the server counts them.
             patience: seconds without progress after which it fails.
-            name_prefix: begins the names of the consumers on the server.
-            timeout: seconds that one question waits for its answer.
+            name_prefix: prefix of the consumers' names on the server.
+            timeout: seconds to wait for the answer to each request.
 
         Raises:
-            InvalidConfig: what cannot work; nothing was sent.
-            StreamNotFound: when it is read: the stream is not there.
-            StreamRecreated: when it is read: it is another stream than ``created`` says.
-            DataLost: when it is read: messages were removed before they were read.
-            DirectUnavailable: when it is read: the stream is to be read directly and does not allow
-                it.
-            ConfigIgnored: when it is read: the server is too old for several subjects.
-            ReadStalled: when it is read: nothing came for ``patience`` seconds.
+            InvalidConfig: arguments that cannot work; nothing was sent.
+            StreamNotFound: raised on reading: the stream does not exist.
+            StreamRecreated: raised on reading: the stream's creation time is not ``created``.
+            DataLost: raised on reading: messages were removed before they were read.
+            DirectUnavailable: raised on reading: the mode is direct gets, and the stream does not
+                allow them.
+            ConfigIgnored: raised on reading: the server is too old for several subjects.
+            ReadStalled: raised on reading: no progress for ``patience`` seconds.
         """
         described = self._pure.read_range(
             lo,
@@ -2175,20 +2177,22 @@ class SyncStream:
         way: ReadMode = ReadMode.AUTO,
         timeout: float | timedelta | None = None,
     ) -> RangePlan:
-        """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again
-        later.
+        """Split the stored messages into ranges for `read_range`.
+
+        The parts can be read in any process, at any time, and again.
 
         Args:
-            lo: from this sequence on; its first if left out, and never before that.
-            hi: up to this one, exclusive; behind its last if left out, and never behind that.
-            partitions: at least so many parts, as far as there are sequences.
-            max_messages: at most so many sequences in one part; 0 for no bound.
+            lo: the first sequence; by default, and at least, the stream's first.
+            hi: the first sequence after the end; by default, and at most, the stream's last plus
+                one.
+            partitions: the least number of parts, if there are enough sequences.
+            max_messages: the most sequences in one part; 0 for no limit.
             way: how to read.
             timeout: seconds.
 
         Raises:
-            StreamNotFound: it is not there.
-            InvalidConfig: numbers that are none, or a way that the stream does not allow.
+            StreamNotFound: the stream does not exist.
+            InvalidConfig: invalid numbers, or a mode that the stream does not allow.
         """
         described = self._pure.plan_range(
             lo=lo,
@@ -2207,18 +2211,17 @@ class SyncStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> tuple[Difference, ...]:
-        """What an existing consumer has otherwise than wished for, setting by setting; empty if all
-        is as it should be.
+        """Compare an existing consumer with a configuration, and return the settings that differ.
 
         Args:
-            config: what is wished for; or its settings by name, which also edit a ``config`` given
-                beside them.
+            config: the configuration to compare with; ``settings`` replace its fields, or stand
+                alone.
             timeout: seconds.
-            settings: fields of `ConsumerConfig`; what is not set is not compared.
+            settings: fields of `ConsumerConfig`; missing settings are not compared.
 
         Raises:
-            ConsumerNotFound: no such consumer.
-            InvalidConfig: no name to compare it by.
+            ConsumerNotFound: the consumer does not exist.
+            InvalidConfig: the configuration has no name.
         """
         described = self._pure.consumer_drift(
             config,
@@ -2230,7 +2233,7 @@ class SyncStream:
 
 @final
 class SyncStoredMessages:
-    """The messages of a stream, read and deleted by the API; to work them off, use a consumer."""
+    """The messages of a stream, read and deleted by sequence, subject or time."""
 
     __slots__ = ("_nc", "_pure")
 
@@ -2259,12 +2262,12 @@ class SyncStoredMessages:
         no_headers: bool = False,
         timeout: float | timedelta | None = None,
     ) -> StoredMessage:
-        """The message of a sequence.
+        """Get the message with a sequence.
 
         Raises:
-            MessageNotFound: there is none, or it was deleted.
-            NoResponders: direct gets are not allowed.
-            InvalidConfig: a sequence that is none, or ``no_headers`` beside ``direct``.
+            MessageNotFound: no such message, or it was deleted.
+            NoResponders: the stream does not allow direct gets.
+            InvalidConfig: an invalid sequence, or ``no_headers`` together with ``direct``.
         """
         described = self._pure.by_seq(
             seq,
@@ -2282,13 +2285,13 @@ class SyncStoredMessages:
         no_headers: bool = False,
         timeout: float | timedelta | None = None,
     ) -> StoredMessage:
-        """The last message of a subject, or of all subjects that match.
+        """Get the last message of a subject, or of all subjects that match.
 
         Raises:
-            MessageNotFound: there is none.
-            NoResponders: direct gets are not allowed.
-            InvalidSubject: it is none.
-            InvalidConfig: ``no_headers`` beside ``direct``.
+            MessageNotFound: no such message.
+            NoResponders: the stream does not allow direct gets.
+            InvalidSubject: the subject is invalid.
+            InvalidConfig: ``no_headers`` together with ``direct``.
         """
         described = self._pure.last(
             subject,
@@ -2307,13 +2310,13 @@ class SyncStoredMessages:
         no_headers: bool = False,
         timeout: float | timedelta | None = None,
     ) -> StoredMessage:
-        """The first message of the subjects that match, at or behind a sequence.
+        """Get the first message from a sequence on, of the subjects that match.
 
         Raises:
-            MessageNotFound: there is none.
-            NoResponders: direct gets are not allowed.
-            InvalidSubject: it is none.
-            InvalidConfig: a sequence that is none, or ``no_headers`` beside ``direct``.
+            MessageNotFound: no such message.
+            NoResponders: the stream does not allow direct gets.
+            InvalidSubject: the subject is invalid.
+            InvalidConfig: an invalid sequence, or ``no_headers`` together with ``direct``.
         """
         described = self._pure.next(
             subject,
@@ -2333,14 +2336,14 @@ class SyncStoredMessages:
         no_headers: bool = False,
         timeout: float | timedelta | None = None,
     ) -> StoredMessage:
-        """The first message of the subjects that match, stored at an instant or after it (2.11).
+        """Get the first message stored at a time or later, of the subjects that match (2.11).
 
         Raises:
-            MessageNotFound: there is none.
-            NoResponders: direct gets are not allowed.
-            InvalidResponse: the server is too old to know a start time.
-            InvalidSubject: it is none.
-            InvalidConfig: a ``datetime`` without a time zone, or ``no_headers`` beside ``direct``.
+            MessageNotFound: no such message.
+            NoResponders: the stream does not allow direct gets.
+            InvalidResponse: the server does not know a start time (before 2.11).
+            InvalidSubject: the subject is invalid.
+            InvalidConfig: a ``datetime`` without a time zone, or ``no_headers`` with ``direct``.
         """
         described = self._pure.since(
             start_time,
@@ -2362,23 +2365,23 @@ class SyncStoredMessages:
         page_bytes: int = 4194304,
         timeout: float | timedelta | None = None,
     ) -> Feed[StoredMessage, DirectBatch]:
-        """Many messages by direct gets, page after page until nothing is pending: a feed with an
-        end (ADR-31).
+        """Get many messages by direct gets, page by page: a feed that ends (ADR-31).
 
-        The stream must allow direct gets. Servers before 2.11 are asked for one message at a time.
+        It ends when no message is pending. The stream must allow direct gets. From servers before
+        2.11 the client gets one message at a time.
 
         Args:
-            seq: from this sequence on.
-            start_time: from this instant on (2.11); excludes ``seq``.
+            seq: the first sequence.
+            start_time: the earliest time (2.11); excludes ``seq``.
             subject: only subjects that match.
-            limit: end after so many messages, 0 for none.
-            page: the most messages of one answer.
-            page_bytes: the most bytes of one answer, as the server counts them.
-            timeout: seconds within which the server must say something.
+            limit: the most messages in total, 0 for no limit.
+            page: the most messages of one page.
+            page_bytes: the most bytes of one page, as the server counts them.
+            timeout: seconds to wait for the next frame of the server.
 
         Raises:
-            NoResponders: no such stream, or direct gets are not allowed.
-            RequestTimeout: the server fell silent; what came before is handed out first.
+            NoResponders: the stream does not exist, or does not allow direct gets.
+            RequestTimeout: the server fell silent; messages that came before are returned first.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.batch(
@@ -2404,27 +2407,26 @@ class SyncStoredMessages:
         page_bytes: int = 4194304,
         timeout: float | timedelta | None = None,
     ) -> Feed[StoredMessage, DirectBatch]:
-        """The last message of each subject that matches, as the stream is now or was: a feed in the
-        order of sequences.
+        """Get the last message of each subject that matches, now or at an earlier point: a feed.
 
-        The server answers for at most 1024 subjects. Servers before 2.11 are asked for each subject
-        by itself.
+        The messages come in the order of their sequences. The server answers for at most 1024
+        subjects. From servers before 2.11 the client gets each subject separately.
 
         Args:
-            subjects: subjects, with wildcards or without.
-            seq: only messages from this sequence on.
-            up_to_seq: as if this were the stream's last sequence (2.11).
-            up_to_time: as the stream was at an instant (2.11); excludes ``up_to_seq``.
-            limit: end after so many messages, 0 for none.
-            page: the most messages of one answer.
-            page_bytes: the most bytes of one answer, as the server counts them.
-            timeout: seconds within which the server must say something.
+            subjects: subjects, with or without wildcards.
+            seq: the first sequence.
+            up_to_seq: answer as if this were the stream's last sequence (2.11).
+            up_to_time: answer as of this time (2.11); excludes ``up_to_seq``.
+            limit: the most messages in total, 0 for no limit.
+            page: the most messages of one page.
+            page_bytes: the most bytes of one page, as the server counts them.
+            timeout: seconds to wait for the next frame of the server.
 
         Raises:
-            TooManyResults: more subjects match than the server answers for; an ordered consumer
-                reads them all.
-            NoResponders: no such stream, or direct gets are not allowed.
-            RequestTimeout: the server fell silent; what came before is handed out first.
+            TooManyResults: more subjects match than the server answers for; an ordered consumer can
+                read them all.
+            NoResponders: the stream does not exist, or does not allow direct gets.
+            RequestTimeout: the server fell silent; messages that came before are returned first.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.last_of(
@@ -2455,8 +2457,8 @@ class SyncStoredMessages:
 
         Raises:
             SequenceNotFound: no such message.
-            Refused: the stream denies it, or is sealed.
-            InvalidConfig: a sequence that is none.
+            Refused: the stream does not allow it, or is sealed.
+            InvalidConfig: an invalid sequence.
         """
         described = self._pure.delete(
             seq,
@@ -2499,10 +2501,10 @@ class SyncConsumer:
         *,
         timeout: float | timedelta | None = None,
     ) -> ConsumerInfo:
-        """Configuration and progress.
+        """Return configuration and progress.
 
         Raises:
-            ConsumerNotFound: it is gone.
+            ConsumerNotFound: the consumer is gone.
         """
         described = self._pure.info(
             timeout=timeout,
@@ -2514,14 +2516,15 @@ class SyncConsumer:
         *,
         timeout: float | timedelta | None = None,
     ) -> SyncConsumer:
-        """A handle that knows what the server says now: its feeds keep within the limits of the
-        consumer.
+        """Request the consumer info, and return a handle that knows it.
+
+        Feeds of that handle keep within the limits of the consumer.
 
         Args:
             timeout: seconds.
 
         Raises:
-            ConsumerNotFound: it is gone.
+            ConsumerNotFound: the consumer is gone.
         """
         described = self._pure.refresh(
             timeout=timeout,
@@ -2534,15 +2537,15 @@ class SyncConsumer:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> SyncConsumer:
-        """Read the configuration, change some settings, write it back with all that was read.
+        """Read the configuration, change some settings, and write all of it back.
 
         Args:
-            timeout: seconds for each of the two questions.
+            timeout: seconds for each of the two requests.
             settings: fields of `ConsumerConfig`.
 
         Raises:
-            ConsumerNotFound: it is gone.
-            InvalidConfiguration: the server says what is wrong with it.
+            ConsumerNotFound: the consumer is gone.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
             InvalidConfig: a setting that cannot work.
         """
         described = self._pure.change(
@@ -2556,10 +2559,10 @@ class SyncConsumer:
         *,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Delete it.
+        """Delete the consumer.
 
         Raises:
-            ConsumerNotFound: it is gone already.
+            ConsumerNotFound: the consumer is gone already.
         """
         described = self._pure.delete(
             timeout=timeout,
@@ -2572,15 +2575,14 @@ class SyncConsumer:
         *,
         timeout: float | timedelta | None = None,
     ) -> Pause:
-        """Let it rest: it delivers nothing until then (2.11). What is in its readers' hands stays
-        there.
+        """Pause deliveries until a time (2.11); messages delivered before stay with the readers.
 
         Args:
-            until: the instant at which it goes on.
+            until: when the deliveries resume.
             timeout: seconds.
 
         Raises:
-            ConsumerNotFound: it is gone.
+            ConsumerNotFound: the consumer is gone.
             InvalidConfig: a ``datetime`` without a time zone.
         """
         described = self._pure.pause(
@@ -2594,10 +2596,10 @@ class SyncConsumer:
         *,
         timeout: float | timedelta | None = None,
     ) -> Pause:
-        """End its rest now (2.11).
+        """Resume the deliveries now (2.11).
 
         Raises:
-            ConsumerNotFound: it is gone.
+            ConsumerNotFound: the consumer is gone.
         """
         described = self._pure.resume(
             timeout=timeout,
@@ -2610,17 +2612,18 @@ class SyncConsumer:
         seq: int | None = None,
         timeout: float | timedelta | None = None,
     ) -> ConsumerInfo:
-        """Begin anew behind the ack floor, or at a sequence (2.14, ADR-60). Consumer sequences
-        start at 1 again.
+        """Restart the deliveries after the ack floor, or at a sequence (2.14, ADR-60).
+
+        The consumer sequence restarts at 1.
 
         Args:
-            seq: the stream sequence to begin at; its deliver policy must go with it.
-            timeout: seconds for each question; there is a second if the first is not answered.
+            seq: the stream sequence to restart at; the deliver policy must allow it.
+            timeout: seconds for each request; there is a second if the first gets no answer.
 
         Raises:
-            ConsumerNotFound: it is gone.
-            InvalidConfiguration: its deliver policy does not go with the sequence.
-            InvalidConfig: a sequence that is none.
+            ConsumerNotFound: the consumer is gone.
+            InvalidConfiguration: the deliver policy does not allow the sequence.
+            InvalidConfig: an invalid sequence.
         """
         described = self._pure.reset(
             seq=seq,
@@ -2634,12 +2637,11 @@ class SyncConsumer:
         *,
         timeout: float | timedelta | None = None,
     ) -> None:
-        """Take a priority group from the client that it is pinned to: the next pull gets it (2.11,
-        ADR-42).
+        """Unpin the client of a priority group; the next pull is pinned (2.11, ADR-42).
 
         Raises:
-            ConsumerNotFound: it is gone.
-            InvalidRequest: no such group, or nobody is pinned.
+            ConsumerNotFound: the consumer is gone.
+            InvalidRequest: no such group, or no client is pinned.
         """
         described = self._pure.unpin(
             group,
@@ -2654,17 +2656,16 @@ class SyncConsumer:
         wait: bool = True,
         timeout: float | timedelta | None = None,
     ) -> str:
-        """Let its leader step down; the name of the new one, empty if that is not waited for.
+        """Make the leader step down; return the new leader's name, or ``""`` without ``wait``.
 
         Args:
-            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster
-                and tags.
-            wait: for a new leader.
-            timeout: seconds for all of it.
+            placement: the next leader: its name as ``preferred`` (2.11), or its cluster and tags.
+            wait: whether to wait for a new leader.
+            timeout: seconds for the whole operation.
 
         Raises:
             Unavailable: the server is in no cluster.
-            ConsumerNotFound: it is gone.
+            ConsumerNotFound: the consumer is gone.
             RequestTimeout: no new leader in time.
         """
         described = self._pure.step_down(
@@ -2691,33 +2692,34 @@ class SyncConsumer:
         pin: str = "",
         acking: AckOptions = UNKNOWN,
     ) -> Feed[SyncMessage, Fetch[JsMessage]]:
-        """So many messages, or bytes, by one request: a feed with a definite end.
+        """Get a number of messages or bytes by one request: a feed with a definite end.
 
         Args:
-            max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the
-                first reached counts.
+            max_messages: the most messages. Give this, ``max_bytes`` or both; with both, the limit
+                reached first ends the fetch.
             max_bytes: the most bytes, as the server counts them.
-            mode: whether to wait for messages that are not there yet.
-            expires: seconds until the server ends the request, ``inf`` for never; 30 unless
-                ``timeout`` is given. In the mode ``NO_WAIT`` the request has no expiry, and an
-                answer is waited for 2 seconds.
-            timeout: seconds until the fetch ends here, whatever the server says.
-            idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none.
-            heartbeat_factor: how many heartbeats of silence are an end: 2 (ADR-37), 3 in ADR-15.
-            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and
+            mode: whether to wait for messages that are not stored yet.
+            expires: seconds until the server ends the request, ``inf`` for never; by default 30
+                unless ``timeout`` is given. In the mode ``NO_WAIT`` the request has no expiry, and
+                the client waits 2 seconds for an answer.
+            timeout: seconds until the client ends the fetch, whatever the server sends.
+            idle_heartbeat: seconds, 0 for none; by default 5 if the request expires after 10 s or
+                more, else none.
+            heartbeat_factor: missed heartbeats until the fetch ends: 2 (ADR-37), 3 in ADR-15.
+            group: priority group; belongs to ``min_pending``, ``min_ack_pending``, ``priority`` and
                 ``pin`` (ADR-42).
-            min_pending: only while at least so many messages are pending.
-            min_ack_pending: only while at least so many acks are pending.
+            min_pending: deliver only while at least this number of messages is pending.
+            min_ack_pending: deliver only while at least this number of acks is pending.
             priority: 0 (first) to 9.
             pin: the pin id of the last message of a pinned consumer.
-            acking: how messages in hand are treated, and what else is known of acknowledgements.
+            acking: how the client treats delivered messages, and what the user knows about acks.
 
         Raises:
-            InvalidConfig: what cannot work, before anything is sent.
-            StatusError: the server ended the request with an error, and no message had come.
-            NoResponders: nobody serves the consumer.
-            HeartbeatsMissed: the server fell silent, and no message had come.
-            ConnectionLost: the link was lost, and no message had come.
+            InvalidConfig: arguments that cannot work; nothing was sent.
+            StatusError: the server ended the request with an error before the first message.
+            NoResponders: no server serves the consumer.
+            HeartbeatsMissed: the server fell silent before the first message.
+            ConnectionLost: the link was lost before the first message.
         """
         described = self._pure.fetch(
             max_messages,
@@ -2748,28 +2750,26 @@ class SyncConsumer:
         pin: str = "",
         acking: AckOptions = UNKNOWN,
     ) -> SyncMessage:
-        """One message.
+        """Get one message.
 
         Args:
-            timeout: seconds to wait for it: 5, or 2 in the mode ``NO_WAIT``, if left out. The
-                server is asked for a little less, so that what it sends in the last moment still
-                arrives.
-            mode: whether to wait for a message that is not there yet.
-            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and
+            timeout: seconds to wait for it; by default 5, or 2 in the mode ``NO_WAIT``. The request
+                expires a little earlier, so that a message sent in the last moment still arrives.
+            mode: whether to wait for a message that is not stored yet.
+            group: priority group; belongs to ``min_pending``, ``min_ack_pending``, ``priority`` and
                 ``pin`` (ADR-42).
-            min_pending: only while at least so many messages are pending.
-            min_ack_pending: only while at least so many acks are pending.
+            min_pending: deliver only while at least this number of messages is pending.
+            min_ack_pending: deliver only while at least this number of acks is pending.
             priority: 0 (first) to 9.
             pin: the pin id of the last message of a pinned consumer.
-            acking: how the message is treated while it is in hand, and what else is known of
-                acknowledgements.
+            acking: how the client treats the delivered message, and what the user knows about acks.
 
         Raises:
-            RequestTimeout: there was none in time.
+            RequestTimeout: no message in time.
             StatusError: the server ended the request with an error.
-            NoResponders: nobody serves the consumer.
-            ConnectionLost: the link was lost before it came.
-            InvalidConfig: what cannot work, before anything is sent.
+            NoResponders: no server serves the consumer.
+            ConnectionLost: the link was lost before a message came.
+            InvalidConfig: arguments that cannot work; nothing was sent.
         """
         described = self._pure.next(
             timeout=timeout,
@@ -2803,41 +2803,43 @@ class SyncConsumer:
         priority: int | None = None,
         acking: AckOptions = UNKNOWN,
     ) -> Feed[SyncMessage, Consume[JsMessage]]:
-        """An endless feed of its messages, which asks for more as they are taken.
+        """Receive messages without end: a feed that asks for more as the user takes them.
 
-        A lost link does not end it: it goes on with the next one. If the handle knows the
-        consumer's configuration, never more is asked for than the consumer could deliver or would
-        allow.
+        A lost link does not end it: it continues on the next link. If the handle knows the
+        consumer's configuration, the client never asks for more than the consumer could deliver or
+        allows.
 
         Args:
-            max_messages: the most messages asked for and buffered; 500 if neither this nor
+            max_messages: the most messages requested and buffered; 500 if neither this nor
                 ``max_bytes`` is given.
-            max_bytes: the most bytes asked for and buffered, as the server counts them; excludes
+            max_bytes: the most bytes requested and buffered, as the server counts them; excludes
                 ``max_messages``.
-            threshold_messages: ask again when so many are left; half of ``max_messages``.
-            threshold_bytes: ask again when so many are left; half of ``max_bytes``.
-            within_bytes: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then
-                belongs to it.
-            stop_after: end when so many messages have come; no more are ever asked for.
+            threshold_messages: ask again at this number of messages; by default half of
+                ``max_messages``.
+            threshold_bytes: ask again at this number of bytes; by default half of ``max_bytes``.
+            within_bytes: limits the bytes in addition to ``max_messages``; ``threshold_bytes`` then
+                applies to it.
+            stop_after: end after this number of messages; the client never asks for more.
             expires: seconds until the server ends one pull; from 1.
-            idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
-            heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until
-                somebody makes it.
-            watch_gaps: report holes in the consumer sequence; only of use to the one reader of a
+            idle_heartbeat: seconds; by default half of ``expires``, from 0.5 to 30.
+            heartbeat_factor: missed heartbeats until an alarm: 2 (ADR-37), 3 in ADR-15.
+            on_deleted: what to do when the consumer is deleted or missing: end, or wait until it is
+                created.
+            watch_gaps: report gaps in the consumer sequence; only for the only reader of a
                 consumer.
-            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority``
+            group: priority group; belongs to ``min_pending``, ``min_ack_pending`` and ``priority``
                 (ADR-42).
-            min_pending: only while at least so many messages are pending.
-            min_ack_pending: only while at least so many acks are pending.
+            min_pending: deliver only while at least this number of messages is pending.
+            min_ack_pending: deliver only while at least this number of acks is pending.
             priority: 0 (first) to 9.
-            acking: how messages in hand are treated, and what else is known of acknowledgements.
+            acking: how the client treats delivered messages, and what the user knows about acks.
 
         Raises:
-            InvalidConfig: what cannot work, before anything is sent.
-            ConsumerDeleted: it was deleted.
-            ConsumerNotFound, StreamNotFound: there is none; asked when nobody serves a pull.
-            StatusError: the server refuses for good.
+            InvalidConfig: arguments that cannot work; nothing was sent.
+            ConsumerDeleted: the consumer was deleted.
+            ConsumerNotFound, StreamNotFound: it does not exist; the client checks this when no
+                server serves a pull.
+            StatusError: the server rejects a pull, and would reject each further one.
         """
         described = self._pure.consume(
             max_messages,
@@ -2873,30 +2875,30 @@ class SyncConsumer:
         priority: int | None = None,
         acking: AckOptions = UNKNOWN,
     ) -> Feed[SyncMessage, AckNext[JsMessage]]:
-        """Its messages one at a time: each is put back as done, and its ack asks for the next
-        (``+NXT``).
+        """Receive one message at a time; the ack of a message asks for the next (``+NXT``).
 
-        For long jobs: nothing waits here while one is worked on.
+        For long jobs: the client buffers no message while the user processes one.
 
         Args:
-            stop_after: end when so many messages have come.
+            stop_after: end after this number of messages.
             expires: seconds until the server ends one pull; from 1.
-            idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
-            heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until
-                somebody makes it.
-            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority``
+            idle_heartbeat: seconds; by default half of ``expires``, from 0.5 to 30.
+            heartbeat_factor: missed heartbeats until an alarm: 2 (ADR-37), 3 in ADR-15.
+            on_deleted: what to do when the consumer is deleted or missing: end, or wait until it is
+                created.
+            group: priority group; belongs to ``min_pending``, ``min_ack_pending`` and ``priority``
                 (ADR-42).
-            min_pending: only while at least so many messages are pending.
-            min_ack_pending: only while at least so many acks are pending.
+            min_pending: deliver only while at least this number of messages is pending.
+            min_ack_pending: deliver only while at least this number of acks is pending.
             priority: 0 (first) to 9.
-            acking: how the message in hand is treated, and what else is known of acknowledgements.
+            acking: how the client treats the delivered message, and what the user knows about acks.
 
         Raises:
-            InvalidConfig: what cannot work, before anything is sent.
-            ConsumerDeleted: it was deleted.
-            ConsumerNotFound, StreamNotFound: there is none; asked when nobody serves a pull.
-            StatusError: the server refuses for good.
+            InvalidConfig: arguments that cannot work; nothing was sent.
+            ConsumerDeleted: the consumer was deleted.
+            ConsumerNotFound, StreamNotFound: it does not exist; the client checks this when no
+                server serves a pull.
+            StatusError: the server rejects a pull, and would reject each further one.
         """
         described = self._pure.ack_next(
             stop_after=stop_after,
@@ -2925,24 +2927,24 @@ class SyncConsumer:
         policy: Overflow = Overflow.DROP_NEWEST,
         timeout: float | timedelta | None = None,
     ) -> Feed[SyncMessage, PushSubscription[JsMessage]]:
-        """What it pushes, if it is a push consumer. It stays when the feed ends.
+        """Receive the messages of a push consumer; the consumer stays when the feed ends.
 
         Args:
-            queue: the group that it was made for, to share its messages with the other members.
-            heartbeat_factor: how many heartbeats of silence are an alarm: 3 (ADR-15).
-            watch_gaps: report holes in the consumer sequence; a queue group is never watched.
-            auto_ack: acknowledge each message when the reader comes back for the next one.
-            raw: hand out statuses like messages and act upon none of them.
-            max_messages: most messages that may wait here while the consumer has no flow control.
-            max_bytes: most bytes of them.
-            policy: what happens to messages that do not fit; each is counted, and told.
-            timeout: seconds for the question what it is.
+            queue: the group that the consumer was created for; its members share the messages.
+            heartbeat_factor: missed heartbeats until an alarm: 3 (ADR-15).
+            watch_gaps: report gaps in the consumer sequence; never for a queue group.
+            auto_ack: acknowledge each message when the reader asks for the next one.
+            raw: return statuses like messages, and do not act on them.
+            max_messages: the most messages buffered here while the consumer has no flow control.
+            max_bytes: the most bytes of these messages.
+            policy: what to do with messages beyond these limits; each is counted and reported.
+            timeout: seconds for the request of the consumer info.
 
         Raises:
-            SubscribeRefused: when the feed is read: it cannot be subscribed to like this; the class
-                says why.
-            ConsumerNotFound: when the feed is read: it is gone.
-            InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
+            SubscribeRefused: raised on reading: the consumer does not allow this subscription; the
+                class says why.
+            ConsumerNotFound: raised on reading: the consumer is gone.
+            InvalidConfig, InvalidSubject: arguments that cannot work; nothing was sent.
         """
         described = self._pure.subscribe(
             queue=queue,
@@ -2959,5 +2961,5 @@ class SyncConsumer:
 
     @property
     def next_subject(self) -> str:
-        """Where its pulls are published."""
+        """The subject of its pull requests."""
         return self._pure.next_subject

@@ -1,20 +1,18 @@
-"""The one facade of JetStream, as descriptions: every method gives a conversation, and none does
-anything.
+"""The facade of JetStream: handles whose methods describe operations and perform no I/O.
 
-Theory. What a user wants from JetStream is said here once, for all adapters and for whoever embeds
-the machines: a `JetStream` knows the API prefix and a default timeout, a `Stream` and a `Consumer`
-add a name, and all are values. Their methods answer with
+Theory. Adapters and embedders share this package. A `JetStream` holds the API prefix and a default
+timeout. A `Stream` or a `Consumer` adds a name. All are immutable values. Their methods return
 
-- a `Procedure`, to be run for its one result;
-- a feed (`Fetch`, `Consume`, `PushSubscription`, `OrderedConsumer`), to be streamed;
-- a sink (`PublishWindow`), to be filled;
-- another handle, for which nobody is asked.
+- a `Procedure`: run it for its one result;
+- a feed (`Fetch`, `Consume`, `PushSubscription`, `OrderedConsumer`): read messages from it;
+- a sink (`PublishWindow`): put messages into it;
+- another handle, without a request to the server.
 
-One noun, one file. They name each other both ways and import each other one way: who makes a handle
-imports its class.
+Each handle has its own file. The handles refer to each other in both directions, but a file
+imports only the classes of the handles that it creates.
 
-The friendly methods of the adapters are generated from the signatures and docstrings in this
-package (ADR-37 gives them their shape), so what is public here is public there.
+The methods of the adapters are generated from the signatures and docstrings in this package
+(ADR-37 defines their shape). So everything public here is public in the adapters.
 """
 
 from __future__ import annotations

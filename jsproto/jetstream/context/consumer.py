@@ -1,4 +1,4 @@
-"""A consumer by its name: its care, and the ways to its messages."""
+"""The handle of a consumer: administration, pulling, push subscription."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from jsproto.jetstream.status import EndReason
 from jsproto.signals import Ended, NeedData
 
 if TYPE_CHECKING:
-    from jsproto.jetstream.context.stream import Stream  # noqa: TC004 - nobody resolves the field's type
+    from jsproto.jetstream.context.stream import Stream  # noqa: TC004 - never resolved
 
 
-#: Seconds that one message is waited for.
+#: Default seconds to wait for one message.
 _NEXT: Final = 5.0
-#: Ends by which the server has said at once that nothing is there.
+#: End reasons by which the server answers at once that it has no message.
 _AT_ONCE: Final = frozenset({EndReason.NO_MESSAGES, EndReason.REQUESTS_PENDING})
 
 
@@ -51,7 +51,7 @@ class Consumer:
     Attributes:
         stream: its stream.
         name: its name.
-        cached: what the server said when the handle was made, ``None`` if it was not asked.
+        cached: the consumer info when the handle was made, ``None`` if it was not requested.
     """
 
     stream: Stream
@@ -67,10 +67,10 @@ class Consumer:
             object.__setattr__(self, "_acking", UNKNOWN.within(self.cached.config))
 
     def info(self, *, timeout: float | timedelta | None = None) -> Procedure[ConsumerInfo]:
-        """Configuration and progress.
+        """Return configuration and progress.
 
         Raises:
-            ConsumerNotFound: it is gone.
+            ConsumerNotFound: the consumer is gone.
         """
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
@@ -79,14 +79,15 @@ class Consumer:
         )
 
     def refresh(self, *, timeout: float | timedelta | None = None) -> Procedure[Consumer]:
-        """A handle that knows what the server says now: its feeds keep within the limits of the
-        consumer.
+        """Request the consumer info, and return a handle that knows it.
+
+        Feeds of that handle keep within the limits of the consumer.
 
         Args:
             timeout: seconds.
 
         Raises:
-            ConsumerNotFound: it is gone.
+            ConsumerNotFound: the consumer is gone.
         """
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
@@ -102,15 +103,15 @@ class Consumer:
     def change(
         self, *, timeout: float | timedelta | None = None, **settings: Unpack[ConsumerSettings]
     ) -> Procedure[Consumer]:
-        """Read the configuration, change some settings, write it back with all that was read.
+        """Read the configuration, change some settings, and write all of it back.
 
         Args:
-            timeout: seconds for each of the two questions.
+            timeout: seconds for each of the two requests.
             settings: fields of `ConsumerConfig`.
 
         Raises:
-            ConsumerNotFound: it is gone.
-            InvalidConfiguration: the server says what is wrong with it.
+            ConsumerNotFound: the consumer is gone.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
             InvalidConfig: a setting that cannot work.
         """
         js = self.stream.js
@@ -126,10 +127,10 @@ class Consumer:
         return Procedure(steps)
 
     def delete(self, *, timeout: float | timedelta | None = None) -> Procedure[None]:
-        """Delete it.
+        """Delete the consumer.
 
         Raises:
-            ConsumerNotFound: it is gone already.
+            ConsumerNotFound: the consumer is gone already.
         """
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
@@ -140,41 +141,41 @@ class Consumer:
     def pause(
         self, until: datetime | Timestamp, *, timeout: float | timedelta | None = None
     ) -> Procedure[Pause]:
-        """Let it rest: it delivers nothing until then (2.11). What is in its readers' hands stays
-        there.
+        """Pause deliveries until a time (2.11); messages delivered before stay with the readers.
 
         Args:
-            until: the instant at which it goes on.
+            until: when the deliveries resume.
             timeout: seconds.
 
         Raises:
-            ConsumerNotFound: it is gone.
+            ConsumerNotFound: the consumer is gone.
             InvalidConfig: a ``datetime`` without a time zone.
         """
         return self._paused(Timestamp.of(until), timeout)
 
     def resume(self, *, timeout: float | timedelta | None = None) -> Procedure[Pause]:
-        """End its rest now (2.11).
+        """Resume the deliveries now (2.11).
 
         Raises:
-            ConsumerNotFound: it is gone.
+            ConsumerNotFound: the consumer is gone.
         """
         return self._paused(None, timeout)
 
     def reset(
         self, *, seq: int | None = None, timeout: float | timedelta | None = None
     ) -> Procedure[ConsumerInfo]:
-        """Begin anew behind the ack floor, or at a sequence (2.14, ADR-60). Consumer sequences
-        start at 1 again.
+        """Restart the deliveries after the ack floor, or at a sequence (2.14, ADR-60).
+
+        The consumer sequence restarts at 1.
 
         Args:
-            seq: the stream sequence to begin at; its deliver policy must go with it.
-            timeout: seconds for each question; there is a second if the first is not answered.
+            seq: the stream sequence to restart at; the deliver policy must allow it.
+            timeout: seconds for each request; there is a second if the first gets no answer.
 
         Raises:
-            ConsumerNotFound: it is gone.
-            InvalidConfiguration: its deliver policy does not go with the sequence.
-            InvalidConfig: a sequence that is none.
+            ConsumerNotFound: the consumer is gone.
+            InvalidConfiguration: the deliver policy does not allow the sequence.
+            InvalidConfig: an invalid sequence.
         """
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
@@ -186,12 +187,11 @@ class Consumer:
         )
 
     def unpin(self, group: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
-        """Take a priority group from the client that it is pinned to: the next pull gets it (2.11,
-        ADR-42).
+        """Unpin the client of a priority group; the next pull is pinned (2.11, ADR-42).
 
         Raises:
-            ConsumerNotFound: it is gone.
-            InvalidRequest: no such group, or nobody is pinned.
+            ConsumerNotFound: the consumer is gone.
+            InvalidRequest: no such group, or no client is pinned.
         """
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
@@ -208,17 +208,16 @@ class Consumer:
         wait: bool = True,
         timeout: float | timedelta | None = None,
     ) -> Procedure[str]:
-        """Let its leader step down; the name of the new one, empty if that is not waited for.
+        """Make the leader step down; return the new leader's name, or ``""`` without ``wait``.
 
         Args:
-            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster
-                and tags.
-            wait: for a new leader.
-            timeout: seconds for all of it.
+            placement: the next leader: its name as ``preferred`` (2.11), or its cluster and tags.
+            wait: whether to wait for a new leader.
+            timeout: seconds for the whole operation.
 
         Raises:
             Unavailable: the server is in no cluster.
-            ConsumerNotFound: it is gone.
+            ConsumerNotFound: the consumer is gone.
             RequestTimeout: no new leader in time.
         """
         js = self.stream.js
@@ -259,33 +258,34 @@ class Consumer:
         pin: str = "",
         acking: AckOptions = UNKNOWN,
     ) -> Fetch[JsMessage]:
-        """So many messages, or bytes, by one request: a feed with a definite end.
+        """Get a number of messages or bytes by one request: a feed with a definite end.
 
         Args:
-            max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the
-                first reached counts.
+            max_messages: the most messages. Give this, ``max_bytes`` or both; with both, the limit
+                reached first ends the fetch.
             max_bytes: the most bytes, as the server counts them.
-            mode: whether to wait for messages that are not there yet.
-            expires: seconds until the server ends the request, ``inf`` for never; 30 unless
-                ``timeout`` is given. In the mode ``NO_WAIT`` the request has no expiry, and an
-                answer is waited for 2 seconds.
-            timeout: seconds until the fetch ends here, whatever the server says.
-            idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none.
-            heartbeat_factor: how many heartbeats of silence are an end: 2 (ADR-37), 3 in ADR-15.
-            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and
+            mode: whether to wait for messages that are not stored yet.
+            expires: seconds until the server ends the request, ``inf`` for never; by default 30
+                unless ``timeout`` is given. In the mode ``NO_WAIT`` the request has no expiry, and
+                the client waits 2 seconds for an answer.
+            timeout: seconds until the client ends the fetch, whatever the server sends.
+            idle_heartbeat: seconds, 0 for none; by default 5 if the request expires after 10 s or
+                more, else none.
+            heartbeat_factor: missed heartbeats until the fetch ends: 2 (ADR-37), 3 in ADR-15.
+            group: priority group; belongs to ``min_pending``, ``min_ack_pending``, ``priority`` and
                 ``pin`` (ADR-42).
-            min_pending: only while at least so many messages are pending.
-            min_ack_pending: only while at least so many acks are pending.
+            min_pending: deliver only while at least this number of messages is pending.
+            min_ack_pending: deliver only while at least this number of acks is pending.
             priority: 0 (first) to 9.
             pin: the pin id of the last message of a pinned consumer.
-            acking: how messages in hand are treated, and what else is known of acknowledgements.
+            acking: how the client treats delivered messages, and what the user knows about acks.
 
         Raises:
-            InvalidConfig: what cannot work, before anything is sent.
-            StatusError: the server ended the request with an error, and no message had come.
-            NoResponders: nobody serves the consumer.
-            HeartbeatsMissed: the server fell silent, and no message had come.
-            ConnectionLost: the link was lost, and no message had come.
+            InvalidConfig: arguments that cannot work; nothing was sent.
+            StatusError: the server ended the request with an error before the first message.
+            NoResponders: no server serves the consumer.
+            HeartbeatsMissed: the server fell silent before the first message.
+            ConnectionLost: the link was lost before the first message.
         """
         return Fetch(
             self.next_subject,
@@ -319,28 +319,26 @@ class Consumer:
         pin: str = "",
         acking: AckOptions = UNKNOWN,
     ) -> NextMessage:
-        """One message.
+        """Get one message.
 
         Args:
-            timeout: seconds to wait for it: 5, or 2 in the mode ``NO_WAIT``, if left out. The
-                server is asked for a little less, so that what it sends in the last moment still
-                arrives.
-            mode: whether to wait for a message that is not there yet.
-            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and
+            timeout: seconds to wait for it; by default 5, or 2 in the mode ``NO_WAIT``. The request
+                expires a little earlier, so that a message sent in the last moment still arrives.
+            mode: whether to wait for a message that is not stored yet.
+            group: priority group; belongs to ``min_pending``, ``min_ack_pending``, ``priority`` and
                 ``pin`` (ADR-42).
-            min_pending: only while at least so many messages are pending.
-            min_ack_pending: only while at least so many acks are pending.
+            min_pending: deliver only while at least this number of messages is pending.
+            min_ack_pending: deliver only while at least this number of acks is pending.
             priority: 0 (first) to 9.
             pin: the pin id of the last message of a pinned consumer.
-            acking: how the message is treated while it is in hand, and what else is known of
-                acknowledgements.
+            acking: how the client treats the delivered message, and what the user knows about acks.
 
         Raises:
-            RequestTimeout: there was none in time.
+            RequestTimeout: no message in time.
             StatusError: the server ended the request with an error.
-            NoResponders: nobody serves the consumer.
-            ConnectionLost: the link was lost before it came.
-            InvalidConfig: what cannot work, before anything is sent.
+            NoResponders: no server serves the consumer.
+            ConnectionLost: the link was lost before a message came.
+            InvalidConfig: arguments that cannot work; nothing was sent.
         """
         usual = timeout is None or (isinstance(timeout, float) and timeout > 0)
         options = _next_options(
@@ -380,41 +378,43 @@ class Consumer:
         priority: int | None = None,
         acking: AckOptions = UNKNOWN,
     ) -> Consume[JsMessage]:
-        """An endless feed of its messages, which asks for more as they are taken.
+        """Receive messages without end: a feed that asks for more as the user takes them.
 
-        A lost link does not end it: it goes on with the next one. If the handle knows the
-        consumer's configuration, never more is asked for than the consumer could deliver or would
-        allow.
+        A lost link does not end it: it continues on the next link. If the handle knows the
+        consumer's configuration, the client never asks for more than the consumer could deliver or
+        allows.
 
         Args:
-            max_messages: the most messages asked for and buffered; 500 if neither this nor
+            max_messages: the most messages requested and buffered; 500 if neither this nor
                 ``max_bytes`` is given.
-            max_bytes: the most bytes asked for and buffered, as the server counts them; excludes
+            max_bytes: the most bytes requested and buffered, as the server counts them; excludes
                 ``max_messages``.
-            threshold_messages: ask again when so many are left; half of ``max_messages``.
-            threshold_bytes: ask again when so many are left; half of ``max_bytes``.
-            within_bytes: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then
-                belongs to it.
-            stop_after: end when so many messages have come; no more are ever asked for.
+            threshold_messages: ask again at this number of messages; by default half of
+                ``max_messages``.
+            threshold_bytes: ask again at this number of bytes; by default half of ``max_bytes``.
+            within_bytes: limits the bytes in addition to ``max_messages``; ``threshold_bytes`` then
+                applies to it.
+            stop_after: end after this number of messages; the client never asks for more.
             expires: seconds until the server ends one pull; from 1.
-            idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
-            heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until
-                somebody makes it.
-            watch_gaps: report holes in the consumer sequence; only of use to the one reader of a
+            idle_heartbeat: seconds; by default half of ``expires``, from 0.5 to 30.
+            heartbeat_factor: missed heartbeats until an alarm: 2 (ADR-37), 3 in ADR-15.
+            on_deleted: what to do when the consumer is deleted or missing: end, or wait until it is
+                created.
+            watch_gaps: report gaps in the consumer sequence; only for the only reader of a
                 consumer.
-            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority``
+            group: priority group; belongs to ``min_pending``, ``min_ack_pending`` and ``priority``
                 (ADR-42).
-            min_pending: only while at least so many messages are pending.
-            min_ack_pending: only while at least so many acks are pending.
+            min_pending: deliver only while at least this number of messages is pending.
+            min_ack_pending: deliver only while at least this number of acks is pending.
             priority: 0 (first) to 9.
-            acking: how messages in hand are treated, and what else is known of acknowledgements.
+            acking: how the client treats delivered messages, and what the user knows about acks.
 
         Raises:
-            InvalidConfig: what cannot work, before anything is sent.
-            ConsumerDeleted: it was deleted.
-            ConsumerNotFound, StreamNotFound: there is none; asked when nobody serves a pull.
-            StatusError: the server refuses for good.
+            InvalidConfig: arguments that cannot work; nothing was sent.
+            ConsumerDeleted: the consumer was deleted.
+            ConsumerNotFound, StreamNotFound: it does not exist; the client checks this when no
+                server serves a pull.
+            StatusError: the server rejects a pull, and would reject each further one.
         """
         options = ConsumeOptions(
             max_messages=max_messages,
@@ -453,30 +453,30 @@ class Consumer:
         priority: int | None = None,
         acking: AckOptions = UNKNOWN,
     ) -> AckNext[JsMessage]:
-        """Its messages one at a time: each is put back as done, and its ack asks for the next
-        (``+NXT``).
+        """Receive one message at a time; the ack of a message asks for the next (``+NXT``).
 
-        For long jobs: nothing waits here while one is worked on.
+        For long jobs: the client buffers no message while the user processes one.
 
         Args:
-            stop_after: end when so many messages have come.
+            stop_after: end after this number of messages.
             expires: seconds until the server ends one pull; from 1.
-            idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
-            heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until
-                somebody makes it.
-            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority``
+            idle_heartbeat: seconds; by default half of ``expires``, from 0.5 to 30.
+            heartbeat_factor: missed heartbeats until an alarm: 2 (ADR-37), 3 in ADR-15.
+            on_deleted: what to do when the consumer is deleted or missing: end, or wait until it is
+                created.
+            group: priority group; belongs to ``min_pending``, ``min_ack_pending`` and ``priority``
                 (ADR-42).
-            min_pending: only while at least so many messages are pending.
-            min_ack_pending: only while at least so many acks are pending.
+            min_pending: deliver only while at least this number of messages is pending.
+            min_ack_pending: deliver only while at least this number of acks is pending.
             priority: 0 (first) to 9.
-            acking: how the message in hand is treated, and what else is known of acknowledgements.
+            acking: how the client treats the delivered message, and what the user knows about acks.
 
         Raises:
-            InvalidConfig: what cannot work, before anything is sent.
-            ConsumerDeleted: it was deleted.
-            ConsumerNotFound, StreamNotFound: there is none; asked when nobody serves a pull.
-            StatusError: the server refuses for good.
+            InvalidConfig: arguments that cannot work; nothing was sent.
+            ConsumerDeleted: the consumer was deleted.
+            ConsumerNotFound, StreamNotFound: it does not exist; the client checks this when no
+                server serves a pull.
+            StatusError: the server rejects a pull, and would reject each further one.
         """
         options = ConsumeOptions(
             max_messages=1,
@@ -496,7 +496,7 @@ class Consumer:
             options if self.cached is None else options.within(self.cached.config),
         )
 
-    # ------------------------------------------------------------------ being pushed to
+    # ------------------------------------------------------------------ push
 
     def subscribe(
         self,
@@ -511,24 +511,24 @@ class Consumer:
         policy: Overflow = Overflow.DROP_NEWEST,
         timeout: float | timedelta | None = None,
     ) -> PushSubscription[JsMessage]:
-        """What it pushes, if it is a push consumer. It stays when the feed ends.
+        """Receive the messages of a push consumer; the consumer stays when the feed ends.
 
         Args:
-            queue: the group that it was made for, to share its messages with the other members.
-            heartbeat_factor: how many heartbeats of silence are an alarm: 3 (ADR-15).
-            watch_gaps: report holes in the consumer sequence; a queue group is never watched.
-            auto_ack: acknowledge each message when the reader comes back for the next one.
-            raw: hand out statuses like messages and act upon none of them.
-            max_messages: most messages that may wait here while the consumer has no flow control.
-            max_bytes: most bytes of them.
-            policy: what happens to messages that do not fit; each is counted, and told.
-            timeout: seconds for the question what it is.
+            queue: the group that the consumer was created for; its members share the messages.
+            heartbeat_factor: missed heartbeats until an alarm: 3 (ADR-15).
+            watch_gaps: report gaps in the consumer sequence; never for a queue group.
+            auto_ack: acknowledge each message when the reader asks for the next one.
+            raw: return statuses like messages, and do not act on them.
+            max_messages: the most messages buffered here while the consumer has no flow control.
+            max_bytes: the most bytes of these messages.
+            policy: what to do with messages beyond these limits; each is counted and reported.
+            timeout: seconds for the request of the consumer info.
 
         Raises:
-            SubscribeRefused: when the feed is read: it cannot be subscribed to like this; the class
-                says why.
-            ConsumerNotFound: when the feed is read: it is gone.
-            InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
+            SubscribeRefused: raised on reading: the consumer does not allow this subscription; the
+                class says why.
+            ConsumerNotFound: raised on reading: the consumer is gone.
+            InvalidConfig, InvalidSubject: arguments that cannot work; nothing was sent.
         """
         return self.stream.js.subscribe(
             stream=self.stream.name,
@@ -545,41 +545,39 @@ class Consumer:
         )
 
     def _known(self, acking: AckOptions) -> AckOptions:
-        """What is wished, and known of the consumer."""
+        """``acking`` completed by the known configuration of the consumer."""
         if acking is UNKNOWN:
             return self._acking
         return acking if self.cached is None else acking.within(self.cached.config)
 
     @property
     def _pins(self) -> bool | None:
-        """Whether it pins its groups, if it is known."""
+        """Whether the consumer pins clients of its groups; ``None`` if unknown."""
         if self.cached is None:
             return None
         return self.cached.config.priority_policy == PriorityPolicy.PINNED_CLIENT
 
     @property
     def next_subject(self) -> str:
-        """Where its pulls are published."""
+        """The subject of its pull requests."""
         return self._next
 
 
 @final
 class NextMessage(FetchOne[JsMessage]):
-    """A `FetchOne` to be run for its one message: that there is none is an error."""
+    """A `FetchOne` for a procedure: an end without a message is an error."""
 
     __slots__ = ()
 
     def nothing(self) -> NeedData | Ended:
-        """Raise if it ended well and yet without a message."""
+        """Raise `RequestTimeout` if the fetch ended normally without a message."""
         if self.ended and self.error is None and not self.got:
             why = "unknown" if self.reason is None else self.reason.name
             waited = (
                 self.options.wait if self.reason is EndReason.DEADLINE else self.options.server_wait
             )
             within = "at once" if self.reason in _AT_ONCE else f"within {waited:g} s"
-            raise RequestTimeout(
-                f"expected a message on {self.subject} {within}, none came ({why})"
-            )
+            raise RequestTimeout(f"expected a message on {self.subject} {within}, got none ({why})")
         return super().nothing()
 
 
@@ -587,9 +585,7 @@ class NextMessage(FetchOne[JsMessage]):
 def _next_options(
     timeout: float | timedelta | None, mode: FetchMode, acking: AckOptions
 ) -> FetchOptions:
-    """Options never change, and checking them anew for each message would cost a quarter of a
-    `next`.
-    """
+    """The options of a `next`, cached: checking them again would cost a quarter of the call."""
     if timeout is None and mode is not FetchMode.NO_WAIT:
         timeout = _NEXT
     return FetchOptions(max_messages=1, timeout=timeout, mode=mode, acking=acking)

@@ -1,4 +1,4 @@
-"""JetStream of one account and domain: publishing, and the streams there are."""
+"""The facade of one account and domain: publishing, account information, streams."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ class JetStream:
     """JetStream of one account and domain.
 
     Args:
-        domain: name of another domain than the server's own; an empty text is none.
-        prefix: the whole API prefix instead, for an API that is imported under another name; an
-            empty text is none, and one final dot, which other tools write, is left away.
-        timeout: seconds that each request waits for its answer, unless a method is told otherwise.
+        domain: name of another domain than the server's own; an empty text means none.
+        prefix: the whole API prefix, for an API that is imported under another name. An empty text
+            means none. One final dot, which other tools write, is removed.
+        timeout: default seconds that each request waits for its answer.
 
     Raises:
         InvalidConfig: both a domain and a prefix, or a timeout that is not above 0.
@@ -120,20 +120,20 @@ class JetStream:
             subject: a subject that a stream stores.
             payload: the message.
             headers: the message's own headers.
-            options: what is asked of the stream; or its settings by name, which also edit
-                ``options`` given beside them.
+            options: what the stream must check or do; ``settings`` replace its fields, or stand
+                alone.
             timeout: seconds for all attempts together.
-            retries: how often it may be sent again after "nobody listens" (503, ADR-22).
-            retry_wait: seconds before it is sent again.
+            retries: number of further attempts after a 503 "no responders" (ADR-22).
+            retry_wait: seconds between two attempts.
             settings: fields of `PublishOptions`: ``msg_id``, expectations, ``ttl``, ``rollup``,
                 ``incr``, ``schedule``.
 
         Raises:
             NoResponders: no stream stores this subject.
-            ExpectationFailed: what was expected does not hold; the class says what.
-            JetStreamError: the stream refuses the message otherwise.
-            RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
-            ConnectionLost: the same, because the link was lost.
+            ExpectationFailed: an expectation does not hold; the class says which.
+            JetStreamError: the stream rejects the message for another reason.
+            RequestTimeout: no acknowledgement came; the message may be stored or not.
+            ConnectionLost: the link was lost; the message may be stored or not.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         seconds = seconds_of(timeout, self.timeout)
@@ -160,22 +160,22 @@ class JetStream:
         patience: RetryPolicy | None = None,
         **settings: Unpack[PublishSettings],
     ) -> Procedure[PubAck]:
-        """Publish, and send the same again until it is known to be stored; it is stored once.
+        """Publish a message, and repeat it until it is known to be stored; it is stored once.
 
         Args:
             subject: a subject that a stream stores.
             payload: the message.
             headers: the message's own headers.
-            options: what is asked of the stream; or its settings by name. Without a ``msg_id`` one
-                is made.
+            options: what the stream must check or do; ``settings`` replace its fields, or stand
+                alone. If ``msg_id`` is missing, the client generates one.
             patience: how long to try; less than the stream's ``duplicate_window``.
             settings: fields of `PublishOptions`.
 
         Raises:
             NoResponders: no stream stores this subject; nothing was stored.
-            JetStreamError: the stream refuses it; nothing was stored.
-            RequestTimeout: the outcome is still unknown; the error names the id with which to go
-                on.
+            JetStreamError: the stream rejects the message; nothing was stored.
+            RequestTimeout: the outcome is unknown; the error names the message id for another
+                attempt.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         return Procedure(
@@ -195,26 +195,27 @@ class JetStream:
         patience: RetryPolicy | None = None,
         **settings: Unpack[PublishSettings],
     ) -> Procedure[PubAck]:
-        """Publish what a message has led to, exactly once, then settle the message and wait until
-        the server says that it has.
+        """Publish the successor of a message exactly once, then acknowledge the message.
+
+        The call waits until the server has confirmed the acknowledgement.
 
         Args:
-            message: what a consumer delivered.
-            subject: where its successor is stored.
-            payload: of the successor; the message's own if none is given.
-            headers: of the successor; the message's are not taken along.
-            options: what is asked of the stream. Without a ``msg_id`` it is made of the message's
-                place and of ``subject``.
-            patience: how long to try, for both.
+            message: the message that a consumer delivered.
+            subject: the subject of the successor.
+            payload: the successor's payload; by default that of ``message``.
+            headers: the successor's headers; those of ``message`` are not copied.
+            options: what the stream must check or do. Without a ``msg_id`` the client makes one
+                from the message's stream position and ``subject``.
+            patience: how long to try, for publishing and acknowledging.
             settings: fields of `PublishOptions`.
 
         Raises:
             NoResponders: no stream stores this subject; or the successor is stored, and the
                 consumer is gone.
-            JetStreamError: the stream refuses it; the message is open.
-            RequestTimeout: it is not known whether the successor is stored, or the message settled;
-                it comes again.
-            InvalidAckSubject: the message is not of a consumer.
+            JetStreamError: the stream rejects the successor; the message is not acknowledged.
+            RequestTimeout: the successor may be stored or not, or the message acknowledged or not;
+                without an ack the server delivers it again.
+            InvalidAckSubject: the message does not come from a consumer.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         return Procedure(
@@ -242,27 +243,28 @@ class JetStream:
         resend: bool = False,
         stall_wait: float | timedelta | None = None,
     ) -> PublishWindow:
-        """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
+        """Publish many messages, up to ``max_pending`` of them without an acknowledgement: a sink.
 
         It takes `Publish` values, ``(subject, payload)`` or ``(subject, payload, headers)``, and
-        gives a `PublishResult` for each.
+        returns a `PublishResult` for each.
 
         Args:
-            max_pending: messages under way.
-            max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-            ack_timeout: seconds of silence after which a message ends: counted from its sending,
-                and anew from each answer to a message that was sent before it.
-            retries: how often a message that met no responders is sent again.
-            retry_wait: seconds before each of these.
-            results: whether acknowledgements are handed out too, not only failures.
-            max_results: how many results are kept for whoever does not take them.
-            resend: send messages that have an id again within their ``ack_timeout``, after a lost
-                link and when no answer comes for a second.
-            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not
-                at all, ``None``: as long as it takes.
+            max_pending: the most messages without an acknowledgement.
+            max_bytes: the most bytes of subjects, headers and payloads without an acknowledgement;
+                0 for no limit.
+            ack_timeout: seconds after which a message without an acknowledgement fails. The time
+                starts when it is sent, and restarts with each answer to an earlier message.
+            retries: number of further attempts after "no responders", for each message.
+            retry_wait: seconds before each of these attempts.
+            results: whether acknowledgements are returned too, not only failures.
+            max_results: the most results that are kept until the user takes them.
+            resend: send a message with a ``msg_id`` again within its ``ack_timeout``: after a lost
+                link, and when no answer comes for a second.
+            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0
+                raises at once, ``None`` waits without limit.
 
         Raises:
-            InvalidConfig: a bound, number or time that cannot work.
+            InvalidConfig: a limit, number or time that cannot work.
         """
         return PublishWindow(
             max_pending=max_pending,
@@ -286,26 +288,27 @@ class JetStream:
         retries: int = DEFAULT_RETRIES,
         retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
     ) -> WholeBatch:
-        """Publish messages of which a stream stores all or none (2.12, ADR-50); the stream must
-        have ``allow_atomic``.
+        """Publish messages as one atomic batch: the stream stores all or none (2.12, ADR-50).
+
+        The stream must have ``allow_atomic``.
 
         Args:
-            messages: in this order: what `compose` makes, or ``(subject, payload)``.
-            batch_id: its name, of 64 bytes at most; else one is made.
-            limit: how many messages the server allows in a batch.
-            timeout: seconds that each answer may take.
-            retries: how often the first message is sent again that met no responders.
-            retry_wait: seconds before it is.
+            messages: the messages in order, made by `compose` or as ``(subject, payload)``.
+            batch_id: name of the batch, at most 64 bytes; generated by default.
+            limit: the most messages that the server allows in a batch.
+            timeout: seconds to wait for each answer.
+            retries: number of further attempts for the first message after "no responders".
+            retry_wait: seconds before each of these attempts.
 
         Raises:
-            InvalidBatch: the stream does not take batches, or not this one; nothing was stored.
-            ExpectationFailed: what a message expected does not hold; nothing was stored.
-            JetStreamError: the stream refuses a message otherwise; nothing was stored.
+            InvalidBatch: the stream rejects batches, or this one; nothing was stored.
+            ExpectationFailed: an expectation of a message does not hold; nothing was stored.
+            JetStreamError: the stream rejects a message for another reason; nothing was stored.
             NoResponders: no stream stores the first subject.
-            BatchUnsupported: the server knows no batches, and has stored the first message by
-                itself.
-            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is
-                unknown.
+            BatchUnsupported: the server does not know batches, and has stored the first message as
+                a single one.
+            RequestTimeout, ConnectionLost: the error says whether nothing was stored or the outcome
+                is unknown.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         return WholeBatch(
@@ -328,24 +331,24 @@ class JetStream:
         retries: int = DEFAULT_RETRIES,
         retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
     ) -> BatchPublish:
-        """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed
-        when it is left well.
+        """Collect messages into an atomic batch: the stream stores all or none (2.12, ADR-50).
 
-        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``;
-        its one result is the acknowledgement. Left by an error, it is dropped. Between two messages
-        may pass 10 s, then the server lets go of it.
+        A sink: leaving its block commits the batch, leaving it by an exception drops it. It takes
+        what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``. Its one
+        result is the acknowledgement. The server drops a batch after 10 s without a message.
 
         Args:
-            batch_id: its name, of 64 bytes at most; else one is made.
-            limit: how many messages the server allows in a batch.
-            idle: seconds of silence after which the server lets go of it.
-            timeout: seconds that each answer may take.
-            eob: commit by a message of its own, and hold no message back until the next (2.14).
-            retries: how often the first message is sent again that met no responders.
-            retry_wait: seconds before it is.
+            batch_id: name of the batch, at most 64 bytes; generated by default.
+            limit: the most messages that the server allows in a batch.
+            idle: seconds without a message after which the server drops the batch.
+            timeout: seconds to wait for each answer.
+            eob: commit with a separate message, so that no message is held back until the next
+                (2.14).
+            retries: number of further attempts for the first message after "no responders".
+            retry_wait: seconds before each of these attempts.
 
         Raises:
-            BatchAbandoned: the server has let go of it; nothing was stored.
+            BatchAbandoned: the server has dropped the batch; nothing was stored.
             InvalidBatch, ExpectationFailed, JetStreamError: as for `publish_batch`.
             NoResponders, BatchUnsupported, RequestTimeout, ConnectionLost: as for `publish_batch`.
             InvalidConfig, InvalidSubject: nothing was sent.
@@ -369,27 +372,29 @@ class JetStream:
         timeout: float | timedelta | None = None,
         quiet: float | timedelta = QUIET,
     ) -> FastIngest:
-        """Publish many messages at the pace of the stream, with few answers (2.14, ADR-50): a sink.
+        """Publish many messages as fast as the stream stores them (2.14, ADR-50): a sink.
 
-        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``.
-        Each is stored by itself; results are `IngestFault` for what is not stored, and at last the
-        acknowledgement of the whole. The stream must have ``allow_batched``.
+        The stream must have ``allow_batched``; it answers only now and then. The sink takes what
+        `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``. The stream
+        stores each message separately. Results are an `IngestFault` for each message that is not
+        stored, and at the end one acknowledgement for all.
 
         Args:
-            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the
-                rest goes on.
-            flow: how many messages may lie between two answers, at most.
-            batch_id: its name, one token of at most 64 bytes; else one is made.
-            timeout: seconds that an answer may take.
-            quiet: seconds of silence before the stream is pinged; it lets go after 10.
+            gaps: ``fail``: the first fault ends the batch, and what is stored has no gaps; ``ok``:
+                the rest continues.
+            flow: the most messages between two answers.
+            batch_id: name of the batch, one token of at most 64 bytes; generated by default.
+            timeout: seconds to wait for an answer.
+            quiet: seconds of silence before the client pings the stream, which drops the batch
+                after 10 s.
 
         Raises:
-            InvalidBatch: the stream does not take fast batches.
-            JetStreamError: the first message is refused.
+            InvalidBatch: the stream rejects fast batches.
+            JetStreamError: the stream rejects the first message.
             NoResponders: no stream stores the subject.
-            BatchUnsupported: the server knows no fast batches, and has stored the first message by
-                itself.
-            RequestTimeout, ConnectionLost: the error says how far it was.
+            BatchUnsupported: the server does not know fast batches, and has stored the first
+                message as a single one.
+            RequestTimeout, ConnectionLost: the error says how many messages are stored.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         return FastIngest(
@@ -403,15 +408,14 @@ class JetStream:
     def confirm(
         self, message: JsMessage, verb: Verb = ACK, *, timeout: float | timedelta | None = None
     ) -> Procedure[bool]:
-        """Settle a message and wait until the server says that it has (the double ack).
+        """Settle a message and wait for the server's confirmation (double ack).
 
-        ``False`` means that nothing was sent, because the message is settled already or needs no
-        acknowledgement.
+        ``False`` means that nothing was sent: the message is settled already or needs no ack.
 
         Raises:
-            RequestTimeout: no answer in time; the message is open again.
-            NoResponders: the consumer is gone, or wants no acknowledgements.
-            ConnectionLost: the link was lost meanwhile.
+            RequestTimeout: no confirmation in time; the message can be settled again.
+            NoResponders: the consumer is gone, or uses no acks.
+            ConnectionLost: the link was lost before the confirmation.
         """
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: confirmed(message, verb, timeout=seconds))
@@ -419,20 +423,18 @@ class JetStream:
     def dead_letter(
         self, event: MessageFate, subject: str, *, timeout: float | timedelta | None = None
     ) -> Procedure[PubAck]:
-        """Publish the message that an advisory is about as a dead letter, with where it came from
-        and why in headers.
+        """Publish the message that an advisory names as a dead letter; headers say whence and why.
 
         Args:
-            event: a `MessageFate` that `read_event` read, of ``MAX_DELIVERIES`` or
-                ``MSG_TERMINATED``.
-            subject: where dead letters are stored.
-            timeout: seconds for each of the two questions.
+            event: a `MessageFate` from `read_event`, of ``MAX_DELIVERIES`` or ``MSG_TERMINATED``.
+            subject: the subject of dead letters.
+            timeout: seconds for each of the two requests.
 
         Raises:
-            MessageNotFound: it is not in its stream any more.
+            MessageNotFound: the stream does not hold the message any more.
             NoResponders: no stream stores ``subject``.
-            InvalidConfig: the message came from there, so it would go round and round.
-            InvalidSubject: nothing can be published there; nobody was asked.
+            InvalidConfig: the message itself came from ``subject``, so it would circulate forever.
+            InvalidSubject: ``subject`` is invalid; nothing was sent.
         """
         publish_subject(subject)
         seconds = seconds_of(timeout, self.timeout)
@@ -441,28 +443,28 @@ class JetStream:
     # ------------------------------------------------------------------ the account
 
     def account_info(self, *, timeout: float | timedelta | None = None) -> Procedure[AccountInfo]:
-        """Usage and limits of the account.
+        """Return usage and limits of the account.
 
         Raises:
-            JetStreamNotEnabled: no JetStream here, or no such domain.
+            JetStreamNotEnabled: JetStream is off, or the domain does not exist.
         """
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: manage.account_info(self.api, timeout=seconds))
 
     @property
     def meta(self) -> Meta:
-        """All JetStream servers together, for whoever is of the system account."""
+        """Operations on the group of all JetStream servers, for the system account."""
         return Meta(js=self)
 
     @property
     def system(self) -> System:
-        """The servers themselves, for whoever is of the system account."""
+        """Requests to the servers themselves, for the system account."""
         return System(js=self)
 
     # ------------------------------------------------------------------ streams
 
     def stream(self, name: str) -> Stream:
-        """A handle of a stream by its name; the server is not asked.
+        """Return a handle of a stream by its name, without a request to the server.
 
         Raises:
             InvalidSubject: no stream can have this name.
@@ -478,19 +480,19 @@ class JetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[Stream]:
-        """Make a stream; one that is there with the same configuration will do.
+        """Create a stream; succeeds too if it exists with the same configuration.
 
         Args:
-            config: what; or its settings by name, which also edit a ``config`` given beside them.
-            pedantic: the server refuses what it would otherwise adjust (2.11).
-            strict: refuse a server that leaves out a setting.
+            config: the configuration; ``settings`` replace its fields, or stand alone.
+            pedantic: the server rejects settings that it would otherwise adjust (2.11).
+            strict: raise `ConfigIgnored` if the server ignored a setting.
             timeout: seconds.
             settings: fields of `StreamConfig`.
 
         Raises:
-            StreamExists: there is one with another configuration.
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: it cannot work; nothing was sent.
+            StreamExists: the stream exists with another configuration.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the configuration cannot work; nothing was sent.
         """
         made = configured(StreamConfig, config, settings)
         seconds = seconds_of(timeout, self.timeout)
@@ -509,22 +511,21 @@ class JetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[Stream]:
-        """Replace the configuration of a stream: what is not set goes back to the server's
-        defaults.
+        """Replace the configuration of a stream; missing settings get the server's defaults.
 
-        To edit what is there, use the handle's ``change``.
+        To edit single settings, use ``change`` of the handle.
 
         Args:
-            config: what; or its settings by name, which also edit a ``config`` given beside them.
-            pedantic: the server refuses what it would otherwise adjust (2.11).
-            strict: refuse a server that leaves out a setting.
+            config: the configuration; ``settings`` replace its fields, or stand alone.
+            pedantic: the server rejects settings that it would otherwise adjust (2.11).
+            strict: raise `ConfigIgnored` if the server ignored a setting.
             timeout: seconds.
             settings: fields of `StreamConfig`.
 
         Raises:
-            StreamNotFound: no such stream.
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: it cannot work; nothing was sent.
+            StreamNotFound: the stream does not exist.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the configuration cannot work; nothing was sent.
         """
         made = configured(StreamConfig, config, settings)
         seconds = seconds_of(timeout, self.timeout)
@@ -544,21 +545,22 @@ class JetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[Stream]:
-        """Update a stream, or make it if it is not there. Somebody else may do the same at the same
-        time.
+        """Update a stream, or create it if it does not exist.
+
+        Other clients may do the same at the same time.
 
         Args:
-            config: what; or its settings by name, which also edit a ``config`` given beside them.
-            pedantic: the server refuses what it would otherwise adjust (2.11).
-            strict: refuse a server that leaves out a setting.
-            compare: read it before; ``cached.changed`` of the handle says setting by setting what
-                is different now.
-            timeout: seconds for each question.
+            config: the configuration; ``settings`` replace its fields, or stand alone.
+            pedantic: the server rejects settings that it would otherwise adjust (2.11).
+            strict: raise `ConfigIgnored` if the server ignored a setting.
+            compare: read the old configuration first; ``cached.changed`` of the handle then lists
+                the settings that changed.
+            timeout: seconds for each request.
             settings: fields of `StreamConfig`.
 
         Raises:
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: it cannot work; nothing was sent.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the configuration cannot work; nothing was sent.
         """
         made = configured(StreamConfig, config, settings)
         seconds = seconds_of(timeout, self.timeout)
@@ -576,16 +578,16 @@ class JetStream:
         deleted_details: bool = False,
         timeout: float | timedelta | None = None,
     ) -> Procedure[StreamInfo]:
-        """Configuration and state of a stream.
+        """Return configuration and state of a stream.
 
         Args:
             stream: its name.
-            subjects_filter: also count messages of the subjects that match.
+            subjects_filter: also count the messages of each matching subject.
             deleted_details: also list deleted sequences.
-            timeout: seconds for all pages; there is one unless more than 100,000 subjects match.
+            timeout: seconds for all pages; more than 100,000 matching subjects need several.
 
         Raises:
-            StreamNotFound: no such stream.
+            StreamNotFound: the stream does not exist.
         """
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(
@@ -604,7 +606,7 @@ class JetStream:
         """Delete a stream with its consumers and messages.
 
         Raises:
-            StreamNotFound: no such stream.
+            StreamNotFound: the stream does not exist.
         """
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: manage.delete_stream(self.api, stream, timeout=seconds))
@@ -612,15 +614,16 @@ class JetStream:
     def stream_names(
         self, *, subject: str = "", timeout: float | timedelta | None = None
     ) -> Procedure[Listing[str]]:
-        """Names of all streams, or of those that store ``subject``."""
+        """Return the names of all streams, or of those that store ``subject``."""
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: manage.stream_names(self.api, subject=subject, timeout=seconds))
 
     def streams(
         self, *, subject: str = "", timeout: float | timedelta | None = None
     ) -> Procedure[Listing[StreamInfo]]:
-        """All streams, or those that store ``subject``; what a cluster cannot say now is in
-        ``missing`` or ``offline``.
+        """Return all streams, or those that store ``subject``.
+
+        Streams whose state the cluster cannot tell now are in ``missing`` or ``offline``.
         """
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: manage.streams(self.api, subject=subject, timeout=seconds))
@@ -628,10 +631,10 @@ class JetStream:
     def inventory(
         self, *, consumers: bool = True, timeout: float | timedelta | None = None
     ) -> Procedure[Inventory]:
-        """All streams, and all consumers of each: what reports are made of.
+        """Return all streams and all consumers of each, the input of reports.
 
         Args:
-            consumers: also ask each stream for its consumers.
+            consumers: also list the consumers of each stream.
             timeout: seconds for each list, with all its pages.
         """
         seconds = seconds_of(timeout, self.timeout)
@@ -658,37 +661,37 @@ class JetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[PushSettings],
     ) -> PushSubscription[JsMessage]:
-        """What a push consumer sends: it is found, or made, when the feed is opened.
+        """Receive the messages of a push consumer; opening the feed finds or creates the consumer.
 
-        The stream is found by the subject if it is not named. A consumer that is named must be
-        there; one that is only described is made if it is not there, and must be as described if it
-        is.
+        If ``stream`` is missing, the client finds the stream by the subject. A consumer given by
+        ``consumer`` must exist. A consumer given by settings is created if it does not exist; if it
+        exists, its configuration must match.
 
         Args:
-            subject: what to receive; the consumer filters by it.
-            stream: the stream, if it is known.
-            consumer: an existing consumer to bind to.
-            queue: share the messages with the other members of this group; the durable's name if
-                none is named.
-            config: the consumer to make, or to compare with; or its settings by name, which also
-                edit a ``config``.
-            owner: whether a consumer that is made here is deleted at the end; left out: if we gave
-                it no name.
-            heartbeat_factor: how many heartbeats of silence are an alarm: 3 (ADR-15).
-            watch_gaps: report holes in the consumer sequence; a queue group is never watched.
-            auto_ack: acknowledge each message when the reader comes back for the next one.
-            raw: hand out statuses like messages and act upon none of them.
-            max_messages: most messages that may wait here while the consumer has no flow control.
-            max_bytes: most bytes of them.
-            policy: what happens to messages that do not fit; each is counted, and told.
-            timeout: seconds for each question of the workflow.
-            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given.
+            subject: the subject to receive; the consumer filters by it.
+            stream: name of the stream.
+            consumer: name of an existing consumer.
+            queue: the group whose members share the messages; also the durable's name if none is
+                given.
+            config: the consumer to create or to compare with; ``settings`` replace its fields, or
+                stand alone.
+            owner: whether a consumer created here is deleted at the end; by default only if the
+                user gave it no name.
+            heartbeat_factor: missed heartbeats until an alarm: 3 (ADR-15).
+            watch_gaps: report gaps in the consumer sequence; never for a queue group.
+            auto_ack: acknowledge each message when the reader asks for the next one.
+            raw: return statuses like messages, and do not act on them.
+            max_messages: the most messages buffered here while the consumer has no flow control.
+            max_bytes: the most bytes of these messages.
+            policy: what to do with messages beyond these limits; each is counted and reported.
+            timeout: seconds for each request.
+            settings: fields of `ConsumerConfig`. The default ``ack_policy`` is explicit.
 
         Raises:
-            SubscribeRefused: it cannot work as asked; the class says why. When the feed is read,
-                too: what was found.
-            InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
-            JetStreamError: when the feed is read: the server refuses.
+            SubscribeRefused: the arguments cannot work; the class says why. Reading the feed raises
+                it too, if the existing consumer does not fit.
+            InvalidConfig, InvalidSubject: the arguments cannot work; nothing was sent.
+            JetStreamError: raised on reading: the server rejects a request.
         """
         return PushSubscription(
             self.api,
@@ -722,26 +725,26 @@ class JetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[Consumer]:
-        """Find a pull consumer, or make it: a handle to fetch and consume from.
+        """Find or create a pull consumer, and return a handle to fetch and consume from.
 
-        The stream is found by the subject if it is not named. A consumer that is named is taken to
-        be there even if the server does not tell; one that is only described is made if it is not
-        there. What is made here stays.
+        If ``stream`` is missing, the client finds the stream by the subject. A consumer given by
+        ``consumer`` is assumed to exist, even if the server does not answer. A consumer given by
+        settings is created if it does not exist. A consumer created here is not deleted.
 
         Args:
-            subject: what to receive; the consumer filters by it.
-            stream: the stream, if it is known.
-            consumer: an existing consumer to bind to.
-            config: the consumer to make, or to compare with; or its settings by name, which also
-                edit a ``config``.
-            timeout: seconds for each question of the workflow.
-            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given.
+            subject: the subject to receive; the consumer filters by it.
+            stream: name of the stream.
+            consumer: name of an existing consumer.
+            config: the consumer to create or to compare with; ``settings`` replace its fields, or
+                stand alone.
+            timeout: seconds for each request.
+            settings: fields of `ConsumerConfig`. The default ``ack_policy`` is explicit.
 
         Raises:
-            SubscribeRefused: it cannot work as asked, or what was found is another one; the class
-                says why.
-            InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
-            JetStreamError: the server refuses.
+            SubscribeRefused: the arguments cannot work, or the existing consumer does not fit; the
+                class says why.
+            InvalidConfig, InvalidSubject: the arguments cannot work; nothing was sent.
+            JetStreamError: the server rejects a request.
         """
         asked = Subscribe(
             subject=subject,
@@ -777,32 +780,32 @@ class JetStream:
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> OrderedConsumer[JsMessage]:
-        """Every message of a stream once and in order, whatever happens to consumers, servers and
-        links.
+        """Read every message of a stream once and in order, in spite of failures.
 
-        Nothing is acknowledged, and no consumer is left behind.
+        The client replaces a lost consumer, and resumes after lost servers and links. It
+        acknowledges nothing, and leaves no consumer on the server.
 
         Args:
             stream: its name.
-            form: whether to ask for messages, or to be pushed to with flow control.
-            max_messages: most messages asked for and buffered, if it asks; 500 if neither this nor
+            form: whether the client pulls the messages, or the server pushes them with flow
+                control.
+            max_messages: the most messages requested and buffered by pulls; 500 if neither this nor
                 ``max_bytes`` is given.
-            max_bytes: most bytes asked for and buffered, if it asks.
-            expires: seconds until the server ends one request; from 1.
-            idle_heartbeat: seconds; 5, or half of ``expires`` where that is less.
-            until_caught_up: end when everything that was there at the beginning has been handed
-                out.
-            name_prefix: begins the names of the consumers on the server.
-            timeout: seconds that a creation or deletion waits for its answer.
-            config: what to read; or its settings by name, which also edit a ``config`` given beside
-                them.
+            max_bytes: the most bytes requested and buffered by pulls.
+            expires: seconds until the server ends one pull; from 1.
+            idle_heartbeat: seconds; by default 5, or half of ``expires`` if that is less.
+            until_caught_up: end when the user has taken all messages that existed at the start.
+            name_prefix: prefix of the consumers' names on the server.
+            timeout: seconds to wait for the answer to a creation or deletion.
+            config: what to read; ``settings`` replace its fields, or stand alone.
             settings: fields of `ConsumerConfig`: filters, start, replay.
 
         Raises:
-            InvalidConfig: what no ordered consumer can have, or what cannot work; nothing was sent.
+            InvalidConfig: a setting that ordered consumers cannot have or that cannot work; nothing
+                was sent.
             InvalidSubject: no stream can have this name.
-            StreamNotFound: when it is read: the stream is not there, or was deleted.
-            InvalidConfiguration: when it is read: the server refuses the configuration.
+            StreamNotFound: raised on reading: the stream does not exist, or was deleted.
+            InvalidConfiguration: raised on reading: the server rejects the configuration.
         """
         each = seconds("expires", expires)
         heartbeat = min(HEARTBEAT, each / 2) if idle_heartbeat is None else idle_heartbeat
@@ -822,27 +825,28 @@ class JetStream:
         return OrderedConsumer(self.api, stream, Messages(), options)
 
     def restore(self, origin: Origin, *, patience: float | timedelta = PATIENCE) -> Restore:
-        """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is
-        drained.
+        """Create a stream from the chunks of a snapshot: a sink; draining it returns the stream.
 
-        Until it is drained there is no stream, and what goes wrong before leaves nothing behind;
-        only a server that is killed in the middle may hold a part of it afterwards (2.15). The
-        server gives up after 5 s without a chunk, so the last bytes of each chunk of 4 kB and more
-        are held back and sent one by one while the caller pauses; have the first chunk at hand when
-        the sink is opened. On the server where a stream of that name was deleted a moment ago, its
-        files may still be on their way out (2.15): the restore then fails (10062), and the next one
-        will do.
+        The stream does not exist until the sink is drained. A failure before that leaves nothing on
+        the server, unless the server is killed during the restore; then it may keep a part (2.15).
+
+        The server gives up after 5 s without a chunk. So the client holds the last bytes of each
+        chunk of 4 kB or more, and sends them one by one while the caller pauses. Have the first
+        chunk ready when you open the sink.
+
+        A server may still be deleting the files of a stream of that name that was deleted just
+        before (2.15). Then the restore fails (10062); repeat it.
 
         Args:
-            origin: what the snapshot said of the stream; also what the CLI's ``backup.json`` holds.
-            patience: seconds without a sign of life.
+            origin: the stream's configuration and state from the snapshot, or from the CLI's
+                ``backup.json``.
+            patience: seconds to wait without an answer of the server.
 
         Raises:
-            StreamExists: there is a stream of that name.
-            JetStreamError: the server does not take it.
-            RequestTimeout: the server fell silent; the message says whether a stream may have been
-                made.
-            ConnectionLost: the link was lost; look whether a part of the stream is there.
+            StreamExists: a stream of that name exists.
+            JetStreamError: the server rejects the restore.
+            RequestTimeout: the server fell silent; the message says whether the stream may exist.
+            ConnectionLost: the link was lost; check whether the server has a part of the stream.
             InvalidResponse: an origin without configuration or state.
         """
         return Restore(self.api, origin, patience=patience)
@@ -850,12 +854,12 @@ class JetStream:
     def stream_by_subject(
         self, subject: str, *, timeout: float | timedelta | None = None
     ) -> Procedure[Stream]:
-        """The one stream that stores a subject.
+        """Return the stream that stores a subject.
 
         Raises:
-            StreamNotFound: no stream does.
-            AmbiguousSubject: several do.
-            InvalidSubject: it is none.
+            StreamNotFound: no stream stores it.
+            AmbiguousSubject: several streams store it.
+            InvalidSubject: the subject is invalid.
         """
         seconds = seconds_of(timeout, self.timeout)
         subscription_subject(subject)
@@ -873,17 +877,16 @@ class JetStream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[tuple[Difference, ...]]:
-        """What an existing stream has otherwise than wished for, setting by setting; empty if all
-        is as it should be.
+        """Compare an existing stream with a configuration, and return the settings that differ.
 
         Args:
-            config: what is wished for; or its settings by name, which also edit a ``config`` given
-                beside them.
+            config: the configuration to compare with; ``settings`` replace its fields, or stand
+                alone.
             timeout: seconds.
-            settings: fields of `StreamConfig`; what is not set is not compared.
+            settings: fields of `StreamConfig`; missing settings are not compared.
 
         Raises:
-            StreamNotFound: no such stream.
+            StreamNotFound: the stream does not exist.
         """
         wanted = configured(StreamConfig, config, settings)
         seconds = seconds_of(timeout, self.timeout)

@@ -1,4 +1,4 @@
-"""The messages that a stream holds: one by one, many at once, and gone."""
+"""The stored messages of a stream: get one, get many, delete."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.stored.direct_batch import PAGE, PAGE_BYTES, BatchOptions, DirectBatch
 
 if TYPE_CHECKING:
-    from jsproto.jetstream.context.stream import Stream  # noqa: TC004 - nobody resolves the field's type
+    from jsproto.jetstream.context.stream import Stream  # noqa: TC004 - never resolved
 
 
 @final
 @frozen(kw_only=True)
 class StoredMessages:
-    """The messages of a stream, read and deleted by the API; to work them off, use a consumer.
+    """The messages of a stream, read and deleted by sequence, subject or time.
 
-    ``no_headers`` leaves the stored headers out of an answer (2.12; older servers send them, and
-    they are left out here). The API is asked then: a direct get would answer the payload alone,
-    without subject, sequence and time.
+    To process the messages of a stream, use a consumer instead.
+
+    ``no_headers`` omits the stored headers (2.12; older servers send them, and the client drops
+    them). It uses the API, not a direct get: that would return the payload without subject,
+    sequence and time.
 
     Attributes:
-        stream: whose.
-        direct: whether to ask any replica, which is cheaper and can be a little behind; the stream
-            must allow it. The stream's handle knows, if it has asked the server.
+        stream: the stream.
+        direct: whether to use direct gets. Any replica answers them, so they are cheaper, but a
+            replica can lag a little. The stream must allow them. A stream handle sets this by
+            itself if it knows the configuration.
     """
 
     stream: Stream
@@ -46,12 +49,12 @@ class StoredMessages:
         no_headers: bool = False,
         timeout: float | timedelta | None = None,
     ) -> Procedure[StoredMessage]:
-        """The message of a sequence.
+        """Get the message with a sequence.
 
         Raises:
-            MessageNotFound: there is none, or it was deleted.
-            NoResponders: direct gets are not allowed.
-            InvalidConfig: a sequence that is none, or ``no_headers`` beside ``direct``.
+            MessageNotFound: no such message, or it was deleted.
+            NoResponders: the stream does not allow direct gets.
+            InvalidConfig: an invalid sequence, or ``no_headers`` together with ``direct``.
         """
         return self._one(MessageSelector(seq=seq), direct, timeout, no_headers=no_headers)
 
@@ -63,13 +66,13 @@ class StoredMessages:
         no_headers: bool = False,
         timeout: float | timedelta | None = None,
     ) -> Procedure[StoredMessage]:
-        """The last message of a subject, or of all subjects that match.
+        """Get the last message of a subject, or of all subjects that match.
 
         Raises:
-            MessageNotFound: there is none.
-            NoResponders: direct gets are not allowed.
-            InvalidSubject: it is none.
-            InvalidConfig: ``no_headers`` beside ``direct``.
+            MessageNotFound: no such message.
+            NoResponders: the stream does not allow direct gets.
+            InvalidSubject: the subject is invalid.
+            InvalidConfig: ``no_headers`` together with ``direct``.
         """
         return self._one(
             MessageSelector(last_by_subj=subject), direct, timeout, no_headers=no_headers
@@ -84,13 +87,13 @@ class StoredMessages:
         no_headers: bool = False,
         timeout: float | timedelta | None = None,
     ) -> Procedure[StoredMessage]:
-        """The first message of the subjects that match, at or behind a sequence.
+        """Get the first message from a sequence on, of the subjects that match.
 
         Raises:
-            MessageNotFound: there is none.
-            NoResponders: direct gets are not allowed.
-            InvalidSubject: it is none.
-            InvalidConfig: a sequence that is none, or ``no_headers`` beside ``direct``.
+            MessageNotFound: no such message.
+            NoResponders: the stream does not allow direct gets.
+            InvalidSubject: the subject is invalid.
+            InvalidConfig: an invalid sequence, or ``no_headers`` together with ``direct``.
         """
         return self._one(
             MessageSelector(next_by_subj=subject, seq=seq), direct, timeout, no_headers=no_headers
@@ -105,14 +108,14 @@ class StoredMessages:
         no_headers: bool = False,
         timeout: float | timedelta | None = None,
     ) -> Procedure[StoredMessage]:
-        """The first message of the subjects that match, stored at an instant or after it (2.11).
+        """Get the first message stored at a time or later, of the subjects that match (2.11).
 
         Raises:
-            MessageNotFound: there is none.
-            NoResponders: direct gets are not allowed.
-            InvalidResponse: the server is too old to know a start time.
-            InvalidSubject: it is none.
-            InvalidConfig: a ``datetime`` without a time zone, or ``no_headers`` beside ``direct``.
+            MessageNotFound: no such message.
+            NoResponders: the stream does not allow direct gets.
+            InvalidResponse: the server does not know a start time (before 2.11).
+            InvalidSubject: the subject is invalid.
+            InvalidConfig: a ``datetime`` without a time zone, or ``no_headers`` with ``direct``.
         """
         return self._one(
             MessageSelector(next_by_subj=subject, start_time=start_time),
@@ -132,23 +135,23 @@ class StoredMessages:
         page_bytes: int = PAGE_BYTES,
         timeout: float | timedelta | None = None,
     ) -> DirectBatch:
-        """Many messages by direct gets, page after page until nothing is pending: a feed with an
-        end (ADR-31).
+        """Get many messages by direct gets, page by page: a feed that ends (ADR-31).
 
-        The stream must allow direct gets. Servers before 2.11 are asked for one message at a time.
+        It ends when no message is pending. The stream must allow direct gets. From servers before
+        2.11 the client gets one message at a time.
 
         Args:
-            seq: from this sequence on.
-            start_time: from this instant on (2.11); excludes ``seq``.
+            seq: the first sequence.
+            start_time: the earliest time (2.11); excludes ``seq``.
             subject: only subjects that match.
-            limit: end after so many messages, 0 for none.
-            page: the most messages of one answer.
-            page_bytes: the most bytes of one answer, as the server counts them.
-            timeout: seconds within which the server must say something.
+            limit: the most messages in total, 0 for no limit.
+            page: the most messages of one page.
+            page_bytes: the most bytes of one page, as the server counts them.
+            timeout: seconds to wait for the next frame of the server.
 
         Raises:
-            NoResponders: no such stream, or direct gets are not allowed.
-            RequestTimeout: the server fell silent; what came before is handed out first.
+            NoResponders: the stream does not exist, or does not allow direct gets.
+            RequestTimeout: the server fell silent; messages that came before are returned first.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         return self._many(
@@ -175,27 +178,26 @@ class StoredMessages:
         page_bytes: int = PAGE_BYTES,
         timeout: float | timedelta | None = None,
     ) -> DirectBatch:
-        """The last message of each subject that matches, as the stream is now or was: a feed in the
-        order of sequences.
+        """Get the last message of each subject that matches, now or at an earlier point: a feed.
 
-        The server answers for at most 1024 subjects. Servers before 2.11 are asked for each subject
-        by itself.
+        The messages come in the order of their sequences. The server answers for at most 1024
+        subjects. From servers before 2.11 the client gets each subject separately.
 
         Args:
-            subjects: subjects, with wildcards or without.
-            seq: only messages from this sequence on.
-            up_to_seq: as if this were the stream's last sequence (2.11).
-            up_to_time: as the stream was at an instant (2.11); excludes ``up_to_seq``.
-            limit: end after so many messages, 0 for none.
-            page: the most messages of one answer.
-            page_bytes: the most bytes of one answer, as the server counts them.
-            timeout: seconds within which the server must say something.
+            subjects: subjects, with or without wildcards.
+            seq: the first sequence.
+            up_to_seq: answer as if this were the stream's last sequence (2.11).
+            up_to_time: answer as of this time (2.11); excludes ``up_to_seq``.
+            limit: the most messages in total, 0 for no limit.
+            page: the most messages of one page.
+            page_bytes: the most bytes of one page, as the server counts them.
+            timeout: seconds to wait for the next frame of the server.
 
         Raises:
-            TooManyResults: more subjects match than the server answers for; an ordered consumer
-                reads them all.
-            NoResponders: no such stream, or direct gets are not allowed.
-            RequestTimeout: the server fell silent; what came before is handed out first.
+            TooManyResults: more subjects match than the server answers for; an ordered consumer can
+                read them all.
+            NoResponders: the stream does not exist, or does not allow direct gets.
+            RequestTimeout: the server fell silent; messages that came before are returned first.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         return self._many(
@@ -223,8 +225,8 @@ class StoredMessages:
 
         Raises:
             SequenceNotFound: no such message.
-            Refused: the stream denies it, or is sealed.
-            InvalidConfig: a sequence that is none.
+            Refused: the stream does not allow it, or is sealed.
+            InvalidConfig: an invalid sequence.
         """
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)

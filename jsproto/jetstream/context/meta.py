@@ -1,4 +1,4 @@
-"""All JetStream servers together, for whoever is of the system account."""
+"""Operations on the group of all JetStream servers, for the system account."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from jsproto.jetstream.api.config.settings import seconds_of
 from jsproto.jetstream.api.requests import cluster as operations
 
 if TYPE_CHECKING:
-    from jsproto.jetstream.context.jetstream import JetStream  # noqa: TC004 - nobody resolves the field's type
+    from jsproto.jetstream.context.jetstream import JetStream  # noqa: TC004 - never resolved
 
 
 @final
 @frozen(kw_only=True)
 class Meta:
-    """The group of all JetStream servers.
+    """The group of all JetStream servers of a cluster.
 
-    Its verbs are for the system account; others are not answered, except about moves of their own
-    streams. Servers before 2.10.27 and 2.11.1 do not look at who asks.
+    Its methods need the system account. The servers do not answer other accounts, except about
+    moves of their own streams. Servers before 2.10.27 and 2.11.1 do not check the account.
 
     Attributes:
-        js: where it is.
+        js: connection prefix and timeout.
     """
 
     js: JetStream
@@ -38,16 +38,15 @@ class Meta:
         wait: bool = True,
         timeout: float | timedelta | None = None,
     ) -> Procedure[str]:
-        """Let the leader step down; the name of the new one, empty if that is not waited for.
+        """Make the leader step down; return the new leader's name, or ``""`` without ``wait``.
 
         Args:
-            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster
-                and tags.
-            wait: for a new leader.
-            timeout: seconds for all of it.
+            placement: the next leader: its name as ``preferred`` (2.11), or its cluster and tags.
+            wait: whether to wait for a new leader.
+            timeout: seconds for the whole operation.
 
         Raises:
-            NoResponders: not the system account.
+            NoResponders: the user is not of the system account.
             InvalidConfiguration: no such server.
             RequestTimeout: no cluster, or no new leader in time.
         """
@@ -61,15 +60,15 @@ class Meta:
     def remove_server(
         self, server: str = "", *, peer_id: str = "", timeout: float | timedelta | None = None
     ) -> Procedure[None]:
-        """Take a server that is gone for good out of the cluster: everything on it is placed anew.
+        """Remove a permanently lost server from the cluster; other servers replace its replicas.
 
         Args:
-            server: its name.
-            peer_id: its id among the peers instead, if the name is not known any more (2.10).
+            server: the server's name.
+            peer_id: its peer id, if the name is not known any more (2.10).
             timeout: seconds.
 
         Raises:
-            RequestTimeout: not the system account, or no cluster.
+            RequestTimeout: the user is not of the system account, or there is no cluster.
             JetStreamError: no such server.
         """
         seconds = seconds_of(timeout, self.js.timeout)
@@ -80,17 +79,16 @@ class Meta:
     def evacuate_server(
         self, server: str = "", *, peer_id: str = "", timeout: float | timedelta | None = None
     ) -> Procedure[None]:
-        """Let the others take over everything that a server has; it stays in the cluster, with
-        nothing on it (2.15).
+        """Move all replicas of a server to others; the server stays in the cluster, empty (2.15).
 
         Args:
-            server: its name.
-            peer_id: its id among the peers instead.
+            server: the server's name.
+            peer_id: its peer id, instead of the name.
             timeout: seconds.
 
         Raises:
             JetStreamError: no such server.
-            RequestTimeout: not the system account, or no cluster.
+            RequestTimeout: the user is not of the system account, or there is no cluster.
             RequestTimeout, JetStreamNotEnabled: servers before 2.15, which do not know this
                 request.
         """
@@ -111,22 +109,24 @@ class Meta:
         tags: Sequence[str] = (),
         timeout: float | timedelta | None = None,
     ) -> Procedure[None]:
-        """Move a stream away from a server, or to another cluster or tags. An account may move its
-        own.
+        """Move a stream away from a server, or to other servers by cluster or tags.
+
+        An account may move its own streams.
 
         Args:
-            account: whose stream.
+            account: the account of the stream.
             stream: its name.
-            server: the server that it shall leave; nothing said leaves the choice to the cluster.
-            cluster: the cluster that it shall move to.
-            tags: tags of the servers that it shall move to.
+            server: the server that the stream leaves; without a name the cluster chooses it.
+            cluster: the cluster that the stream moves to.
+            tags: tags of the servers that the stream moves to.
             timeout: seconds.
 
         Raises:
             NotFound: no such account or stream.
-            InvalidConfiguration: there is no place where it could move.
-            JetStreamError: the server is not known, or has nothing of it.
-            RequestTimeout: another account than the system's or its own, or no cluster.
+            InvalidConfiguration: no server can take the stream.
+            JetStreamError: the server is unknown, or holds no replica of the stream.
+            RequestTimeout: the user is neither of the system account nor of this one, or there is
+                no cluster.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(
@@ -144,12 +144,13 @@ class Meta:
     def cancel_move(
         self, account: str, stream: str, *, timeout: float | timedelta | None = None
     ) -> Procedure[None]:
-        """Let a stream that is being moved stay where it was. An account may do so with its own.
+        """Cancel the move of a stream; an account may cancel its own.
 
         Raises:
             NotFound: no such account or stream.
-            JetStreamError: it is not being moved.
-            RequestTimeout: another account than the system's or its own, or no cluster.
+            JetStreamError: the stream is not being moved.
+            RequestTimeout: the user is neither of the system account nor of this one, or there is
+                no cluster.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(
@@ -159,10 +160,10 @@ class Meta:
     def purge_account(
         self, account: str, *, timeout: float | timedelta | None = None
     ) -> Procedure[None]:
-        """Delete all streams of an account, whether or not it still exists.
+        """Delete all streams of an account, even if the account does not exist any more.
 
         Raises:
-            RequestTimeout: not the system account.
+            RequestTimeout: the user is not of the system account.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: operations.purge_account(self.js.api, account, timeout=seconds))

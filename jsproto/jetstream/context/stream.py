@@ -1,4 +1,4 @@
-"""A stream by its name: its care, and the consumers there are."""
+"""The handle of a stream: publishing, administration, consumers, reading."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from jsproto.wire.headers import HeaderItems
 from jsproto.wire.subjects import consumer_name, stream_name
 
 if TYPE_CHECKING:
-    from jsproto.jetstream.context.jetstream import JetStream  # noqa: TC004 - nobody resolves the field's type
+    from jsproto.jetstream.context.jetstream import JetStream  # noqa: TC004 - never resolved
 
 
 @final
@@ -64,9 +64,9 @@ class Stream:
     """A stream by its name.
 
     Attributes:
-        js: where it is.
+        js: API prefix and default timeout.
         name: its name.
-        cached: what the server said when the handle was made, ``None`` if it was not asked.
+        cached: the stream info when the handle was made, ``None`` if it was not requested.
     """
 
     js: JetStream
@@ -89,28 +89,28 @@ class Stream:
     ) -> Procedure[PubAck]:
         """Publish a message that this stream must store, and wait until it has.
 
-        If the handle knows the configuration (``cached``), what the stream would refuse is refused
-        here, and so is a stream that acknowledges nothing. After a change by somebody else, ask for
-        a new handle.
+        If the handle knows the configuration (``cached``), the client itself rejects what the
+        stream would reject, and a stream without acknowledgements. If another client has changed
+        the configuration, get a new handle.
 
         Args:
             subject: one of its subjects.
             payload: the message.
             headers: the message's own headers.
-            options: what is asked of the stream; or its settings by name, which also edit
-                ``options`` given beside them.
+            options: what the stream must check or do; ``settings`` replace its fields, or stand
+                alone.
             timeout: seconds for all attempts together.
-            retries: how often it may be sent again after "nobody listens" (503, ADR-22).
-            retry_wait: seconds before it is sent again.
-            settings: fields of `PublishOptions`; ``expected_stream`` is this one, but for a
+            retries: number of further attempts after a 503 "no responders" (ADR-22).
+            retry_wait: seconds between two attempts.
+            settings: fields of `PublishOptions`; ``expected_stream`` is this stream, except for a
                 counter, which has no expectations.
 
         Raises:
             NoResponders: no stream stores this subject.
-            ExpectationFailed: what was expected does not hold; the class says what.
-            JetStreamError: the stream refuses the message otherwise.
-            RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
-            ConnectionLost: the same, because the link was lost.
+            ExpectationFailed: an expectation does not hold; the class says which.
+            JetStreamError: the stream rejects the message for another reason.
+            RequestTimeout: no acknowledgement came; the message may be stored or not.
+            ConnectionLost: the link was lost; the message may be stored or not.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
 
@@ -145,28 +145,28 @@ class Stream:
         resend: bool = False,
         stall_wait: float | timedelta | None = None,
     ) -> PublishWindow:
-        """Publish many messages to this stream with many acknowledgements under way; see
-        `JetStream.publish_window`.
+        """Publish many messages to this stream: a sink like `JetStream.publish_window`.
 
-        If the handle knows the configuration (``cached``), a stream that acknowledges nothing is
-        refused here, and so is one that is sealed. Single messages are not looked at.
+        If the handle knows the configuration (``cached``), the client rejects a stream that is
+        sealed or sends no acknowledgements. It does not check single messages.
 
         Args:
-            max_pending: messages under way.
-            max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-            ack_timeout: seconds of silence after which a message ends: counted from its sending,
-                and anew from each answer to a message that was sent before it.
-            retries: how often a message that met no responders is sent again.
-            retry_wait: seconds before each of these.
-            results: whether acknowledgements are handed out too, not only failures.
-            max_results: how many results are kept for whoever does not take them.
-            resend: send messages that have an id again within their ``ack_timeout``, after a lost
-                link and when no answer comes for a second.
-            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not
-                at all, ``None``: as long as it takes.
+            max_pending: the most messages without an acknowledgement.
+            max_bytes: the most bytes of subjects, headers and payloads without an acknowledgement;
+                0 for no limit.
+            ack_timeout: seconds after which a message without an acknowledgement fails. The time
+                starts when it is sent, and restarts with each answer to an earlier message.
+            retries: number of further attempts after "no responders", for each message.
+            retry_wait: seconds before each of these attempts.
+            results: whether acknowledgements are returned too, not only failures.
+            max_results: the most results that are kept until the user takes them.
+            resend: send a message with a ``msg_id`` again within its ``ack_timeout``: after a lost
+                link, and when no answer comes for a second.
+            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0
+                raises at once, ``None`` waits without limit.
 
         Raises:
-            InvalidConfig: a bound, number or time that cannot work, or a stream that cannot;
+            InvalidConfig: a limit, number or time that cannot work, or an unsuitable stream;
                 nothing was sent.
         """
         if self.cached is not None:
@@ -191,22 +191,22 @@ class Stream:
         limit: int = MOST_MESSAGES,
         timeout: float | timedelta | None = None,
     ) -> WholeBatch:
-        """Publish messages of which this stream stores all or none; see `JetStream.publish_batch`.
+        """Publish messages as one atomic batch of this stream; see `JetStream.publish_batch`.
 
-        If the handle knows the configuration (``cached``), a stream that takes no batches is
-        refused here.
+        If the handle knows the configuration (``cached``), the client rejects a stream without
+        ``allow_atomic``.
 
         Args:
-            messages: in this order: what `compose` makes, or ``(subject, payload)``.
-            batch_id: its name, of 64 bytes at most; else one is made.
-            limit: how many messages the server allows in a batch.
-            timeout: seconds that each answer may take.
+            messages: the messages in order, made by `compose` or as ``(subject, payload)``.
+            batch_id: name of the batch, at most 64 bytes; generated by default.
+            limit: the most messages that the server allows in a batch.
+            timeout: seconds to wait for each answer.
 
         Raises:
-            InvalidBatch: this batch cannot be; nothing was stored.
-            JetStreamError: the stream refuses a message otherwise; nothing was stored.
-            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is
-                unknown.
+            InvalidBatch: the stream rejects this batch; nothing was stored.
+            JetStreamError: the stream rejects a message for another reason; nothing was stored.
+            RequestTimeout, ConnectionLost: the error says whether nothing was stored or the outcome
+                is unknown.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         self._batching()
@@ -221,20 +221,21 @@ class Stream:
         timeout: float | timedelta | None = None,
         eob: bool = False,
     ) -> BatchPublish:
-        """Gather messages of which this stream stores all or none; see `JetStream.batch`.
+        """Collect messages into an atomic batch of this stream; see `JetStream.batch`.
 
-        If the handle knows the configuration (``cached``), a stream that takes no batches is
-        refused here.
+        If the handle knows the configuration (``cached``), the client rejects a stream without
+        ``allow_atomic``.
 
         Args:
-            batch_id: its name, of 64 bytes at most; else one is made.
-            limit: how many messages the server allows in a batch.
-            idle: seconds of silence after which the server lets go of it.
-            timeout: seconds that each answer may take.
-            eob: commit by a message of its own, and hold no message back until the next (2.14).
+            batch_id: name of the batch, at most 64 bytes; generated by default.
+            limit: the most messages that the server allows in a batch.
+            idle: seconds without a message after which the server drops the batch.
+            timeout: seconds to wait for each answer.
+            eob: commit with a separate message, so that no message is held back until the next
+                (2.14).
 
         Raises:
-            BatchAbandoned: the server has let go of it; nothing was stored.
+            BatchAbandoned: the server has dropped the batch; nothing was stored.
             InvalidBatch, JetStreamError, RequestTimeout, ConnectionLost: as for `publish_batch`.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
@@ -250,23 +251,23 @@ class Stream:
         timeout: float | timedelta | None = None,
         quiet: float | timedelta = QUIET,
     ) -> FastIngest:
-        """Publish many messages at the pace of this stream, with few answers; see
-        `JetStream.ingest`.
+        """Publish many messages as fast as this stream stores them; see `JetStream.ingest`.
 
-        If the handle knows the configuration (``cached``), a stream that takes no fast batches is
-        refused here.
+        If the handle knows the configuration (``cached``), the client rejects a stream without
+        ``allow_batched``.
 
         Args:
-            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the
-                rest goes on.
-            flow: how many messages may lie between two answers, at most.
-            batch_id: its name, one token of at most 64 bytes; else one is made.
-            timeout: seconds that an answer may take.
-            quiet: seconds of silence before the stream is pinged; it lets go after 10.
+            gaps: ``fail``: the first fault ends the batch, and what is stored has no gaps; ``ok``:
+                the rest continues.
+            flow: the most messages between two answers.
+            batch_id: name of the batch, one token of at most 64 bytes; generated by default.
+            timeout: seconds to wait for an answer.
+            quiet: seconds of silence before the client pings the stream, which drops the batch
+                after 10 s.
 
         Raises:
-            JetStreamError: the first message is refused.
-            RequestTimeout, ConnectionLost: the error says how far it was.
+            JetStreamError: the stream rejects the first message.
+            RequestTimeout, ConnectionLost: the error says how many messages are stored.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         self._batching(fast=True)
@@ -279,14 +280,14 @@ class Stream:
     def _check(
         self, subject: str, payload: bytes | str, asked: PublishOptions, headers: HeaderItems
     ) -> None:
-        """Refuse what the stream would, as far as it is known."""
+        """Reject what the stream would reject, if its configuration is known."""
         if self.cached is not None:
             block = asked.headers(headers)
             refuse(
                 check_publish(self.cached.config, subject, payload, asked, headers=block), self.name
             )
 
-    # ------------------------------------------------------------------ its care
+    # ------------------------------------------------------------------ administration
 
     def info(
         self,
@@ -295,15 +296,15 @@ class Stream:
         deleted_details: bool = False,
         timeout: float | timedelta | None = None,
     ) -> Procedure[StreamInfo]:
-        """Configuration and state.
+        """Return configuration and state.
 
         Args:
-            subjects_filter: also count messages of the subjects that match.
+            subjects_filter: also count the messages of each matching subject.
             deleted_details: also list deleted sequences.
-            timeout: seconds for all pages; there is one unless more than 100,000 subjects match.
+            timeout: seconds for all pages; more than 100,000 matching subjects need several.
 
         Raises:
-            StreamNotFound: it is gone.
+            StreamNotFound: the stream is gone.
         """
         return self.js.stream_info(
             self.name,
@@ -315,15 +316,15 @@ class Stream:
     def change(
         self, *, timeout: float | timedelta | None = None, **settings: Unpack[StreamSettings]
     ) -> Procedure[Stream]:
-        """Read the configuration, change some settings, write it back with all that was read.
+        """Read the configuration, change some settings, and write all of it back.
 
         Args:
-            timeout: seconds for each of the two questions.
+            timeout: seconds for each of the two requests.
             settings: fields of `StreamConfig`.
 
         Raises:
-            StreamNotFound: it is gone.
-            InvalidConfiguration: the server says what is wrong with it.
+            StreamNotFound: the stream is gone.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
             InvalidConfig: a setting that cannot work.
         """
         js = self.js
@@ -337,10 +338,10 @@ class Stream:
         return Procedure(steps)
 
     def delete(self, *, timeout: float | timedelta | None = None) -> Procedure[None]:
-        """Delete it with its consumers and messages.
+        """Delete the stream with its consumers and messages.
 
         Raises:
-            StreamNotFound: it is gone already.
+            StreamNotFound: the stream is gone already.
         """
         return self.js.delete_stream(self.name, timeout=timeout)
 
@@ -352,18 +353,19 @@ class Stream:
         keep: int | None = None,
         timeout: float | timedelta | None = None,
     ) -> Procedure[int]:
-        """Delete messages, all or some; how many there were.
+        """Delete all or some messages; return the number of deleted messages.
 
         Args:
             filter_subject: only messages of the subjects that match.
             seq: only messages before this sequence; excludes ``keep``.
-            keep: but for the newest so many, of all that match.
+            keep: number of newest matching messages to keep.
             timeout: seconds.
 
         Raises:
-            StreamNotFound: it is gone.
-            Refused: it denies that, or is sealed.
-            InvalidConfig: both ``seq`` and ``keep``, or 0, which the server would take for all.
+            StreamNotFound: the stream is gone.
+            Refused: the stream does not allow it, or is sealed.
+            InvalidConfig: both ``seq`` and ``keep``, or a 0, with which the server would delete
+                all.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         wishes = Purge(filter_subject, seq, keep)
@@ -372,35 +374,35 @@ class Stream:
         )
 
     def seal(self, *, timeout: float | timedelta | None = None) -> Procedure[Stream]:
-        """Close it for good: nothing can be stored, deleted or changed any more.
+        """Seal the stream for good: nothing can be stored, deleted or changed any more.
 
         Raises:
-            StreamNotFound: it is gone.
-            InvalidConfiguration: the server says why it cannot be.
+            StreamNotFound: the stream is gone.
+            InvalidConfiguration: the server cannot seal it; the text says why.
         """
         return self.change(sealed=True, timeout=timeout)
 
     def copy(
         self, *, timeout: float | timedelta | None = None, **settings: Unpack[StreamSettings]
     ) -> Procedure[Stream]:
-        """Make another stream of its configuration, without its messages.
+        """Create another stream with this configuration, without the messages.
 
         Args:
-            timeout: seconds for each of the two questions.
-            settings: fields of `StreamConfig` that differ; ``name`` must, and ``subjects`` as no
-                two streams may share any.
+            timeout: seconds for each of the two requests.
+            settings: fields of `StreamConfig` that differ. ``name`` must differ, and ``subjects``
+                too, because streams cannot share subjects.
 
         Raises:
-            StreamNotFound: it is gone.
-            StreamExists: there is another one of the copy's name.
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: a copy without a name of its own.
+            StreamNotFound: the stream is gone.
+            StreamExists: a different stream has the name of the copy.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the copy has no name of its own.
         """
         js = self.js
         seconds = seconds_of(timeout, js.timeout)
         changes = cast("Mapping[str, object]", settings)
         if stream_name(settings.get("name", self.name)) == self.name:
-            raise InvalidConfig(f"expected another name than {self.name!r} for a copy of it")
+            raise InvalidConfig(f"expected another name for the copy, got {self.name!r}")
 
         def steps() -> Steps[Stream]:
             info = yield from maintenance.copy_stream(js.api, self.name, changes, timeout=seconds)
@@ -415,17 +417,16 @@ class Stream:
         wait: bool = True,
         timeout: float | timedelta | None = None,
     ) -> Procedure[str]:
-        """Let its leader step down; the name of the new one, empty if that is not waited for.
+        """Make the leader step down; return the new leader's name, or ``""`` without ``wait``.
 
         Args:
-            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster
-                and tags.
-            wait: for a new leader.
-            timeout: seconds for all of it.
+            placement: the next leader: its name as ``preferred`` (2.11), or its cluster and tags.
+            wait: whether to wait for a new leader.
+            timeout: seconds for the whole operation.
 
         Raises:
             Unavailable: the server is in no cluster.
-            StreamNotFound: it is gone.
+            StreamNotFound: the stream is gone.
             RequestTimeout: no new leader in time.
         """
         js = self.js
@@ -439,7 +440,7 @@ class Stream:
     def remove_peer(
         self, peer: str, *, timeout: float | timedelta | None = None
     ) -> Procedure[None]:
-        """Take a server out of its group at once; another takes its place.
+        """Remove a server from the stream's group at once; another server replaces it.
 
         Args:
             peer: the server's name.
@@ -447,7 +448,7 @@ class Stream:
 
         Raises:
             Unavailable: the server is in no cluster.
-            JetStreamError: the peer is none of its group, or nobody can take its place.
+            JetStreamError: the server is not in the group, or no other can replace it.
         """
         js = self.js
         seconds = seconds_of(timeout, js.timeout)
@@ -456,8 +457,7 @@ class Stream:
     def evacuate_peer(
         self, peer: str, *, timeout: float | timedelta | None = None
     ) -> Procedure[None]:
-        """Let another server take over what one has of it; only then that one leaves the group
-        (2.15).
+        """Copy a server's replica to another server, then remove the first from the group (2.15).
 
         Args:
             peer: the server's name.
@@ -465,7 +465,7 @@ class Stream:
 
         Raises:
             Unavailable: the server is in no cluster.
-            JetStreamError: the peer is none of its group, or nobody can take its place.
+            JetStreamError: the server is not in the group, or no other can replace it.
             RequestTimeout: servers before 2.15.
         """
         js = self.js
@@ -473,14 +473,13 @@ class Stream:
         return Procedure(lambda: cluster.evacuate_peer(js.api, self.name, peer, timeout=seconds))
 
     def cancel_move(self, *, timeout: float | timedelta | None = None) -> Procedure[None]:
-        """Let its group stay as it was before a change that is still under way, such as a move
-        (2.15).
+        """Cancel an unfinished change of the stream's group, such as a move (2.15).
 
         Raises:
             Unavailable: the server is in no cluster.
-            StreamNotFound: it is gone.
-            JetStreamError: it is not being changed.
-            RequestTimeout: servers before 2.15; `Meta.cancel_move` is for all.
+            StreamNotFound: the stream is gone.
+            JetStreamError: the group is not being changed.
+            RequestTimeout: servers before 2.15; `Meta.cancel_move` works with all versions.
         """
         js = self.js
         seconds = seconds_of(timeout, js.timeout)
@@ -496,26 +495,25 @@ class Stream:
         patience: float | timedelta = PATIENCE,
         max_bytes: int = MAX_BYTES,
     ) -> Snapshot:
-        """All of it, as chunks of an archive that a server of the same or a later version can
-        restore: a feed.
+        """Read the whole stream as chunks of an archive for a restore: a feed.
 
-        Chunks are to be written somewhere, ``origin`` of the feed with them. A caller may be late:
-        up to ``max_bytes`` wait for him here. Beyond that the server waits for 5 s (2 s before
-        2.12) and gives up. The feed ends well when all has come, and raises if not; then what came
-        is worth nothing.
+        A server of the same or a later version can restore the archive. The caller stores the
+        chunks together with the feed's ``origin``. Up to ``max_bytes`` wait here for a slow caller.
+        Beyond that the server waits for 5 s (2 s before 2.12) and gives up. The feed ends normally
+        when the archive is complete. If it raises, the chunks are unusable.
 
         Args:
-            consumers: also its consumers.
-            chunk_size: bytes of a chunk, 1 kB to 1 MB; 0 leaves it to the server (128 kB).
-            window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB;
-                2.12).
-            check: let the server check what it stores first, which takes longer.
-            patience: seconds without a sign of life.
-            max_bytes: bytes of chunks that may wait here, with those that are still under way.
+            consumers: whether to include the consumers.
+            chunk_size: bytes of a chunk, 1 kB to 1 MB; 0 for the server's default (128 kB).
+            window_size: the most bytes sent and not acknowledged, up to 32 MB; 0 for the server's
+                default (8 MB; 2.12).
+            check: whether the server first checks the stored data, which takes longer.
+            patience: seconds to wait without a frame of the server.
+            max_bytes: the most bytes of chunks buffered here or still on their way.
 
         Raises:
-            StreamNotFound: it is gone.
-            SnapshotBroken: the server broke it off.
+            StreamNotFound: the stream is gone.
+            SnapshotBroken: the server ended the snapshot early.
             RequestTimeout: the server fell silent.
             ConnectionLost: the link was lost.
             InvalidConfig: sizes that cannot work.
@@ -533,20 +531,20 @@ class Stream:
 
     @property
     def messages(self) -> StoredMessages:
-        """The messages that it holds."""
+        """The handle of its stored messages."""
         known = None if self.cached is None else self.cached.config
         return StoredMessages(stream=self, direct=known is not None and bool(known.allow_direct))
 
     # ------------------------------------------------------------------ consumers
 
     def consumer(self, name: str) -> Consumer:
-        """A handle of a consumer by its name; the server is not asked.
+        """Return a handle of a consumer by its name, without a request to the server.
 
-        So nothing is known of the consumer's ack policy, and it is taken for explicit. If it is
-        none, an ack is written although nobody listens, and is ``True``: a delivery does not say
-        which policy its consumer has. ``refresh`` gives a handle that knows (it asks CONSUMER.INFO
-        once, which takes a right that reading does not take), and ``AckOptions(policy="none")``
-        says it without asking.
+        So the handle does not know the consumer's ack policy, and assumes explicit. If the policy
+        is none, the client sends an ack that no server reads, and the call returns ``True``: a
+        delivery does not show the policy. ``refresh`` returns a handle that knows it. That sends a
+        CONSUMER.INFO request, which needs a permission that reading does not need.
+        ``AckOptions(policy="none")`` sets the policy without a request.
 
         Raises:
             InvalidSubject: no consumer can have this name.
@@ -562,21 +560,21 @@ class Stream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[Consumer]:
-        """Make a consumer; one that is there with the same configuration will do.
+        """Create a consumer; succeeds too if it exists with the same configuration.
 
         Args:
-            config: what; or its settings by name, which also edit a ``config`` given beside them.
-            pedantic: the server refuses what it would otherwise adjust (2.11).
-            strict: refuse a server that leaves out a setting.
+            config: the configuration; ``settings`` replace its fields, or stand alone.
+            pedantic: the server rejects settings that it would otherwise adjust (2.11).
+            strict: raise `ConfigIgnored` if the server ignored a setting.
             timeout: seconds.
-            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given; the
+            settings: fields of `ConsumerConfig`. The default ``ack_policy`` is explicit; the
                 server's own default is none.
 
         Raises:
-            ConsumerExists: there is one with another configuration.
+            ConsumerExists: the consumer exists with another configuration.
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: it cannot work; nothing was sent.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the configuration cannot work; nothing was sent.
         """
         return self._put(
             ConsumerAction.CREATE,
@@ -596,22 +594,22 @@ class Stream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[Consumer]:
-        """Replace the configuration of a consumer: what is not set goes back to the defaults (see
-        ``create_consumer``).
+        """Replace the configuration of a consumer; missing settings get the defaults.
 
-        To edit what is there, use the handle's ``change``.
+        The defaults are those of ``create_consumer``. To edit single settings, use ``change`` of
+        the handle.
 
         Args:
-            config: what; or its settings by name, which also edit a ``config`` given beside them.
-            pedantic: the server refuses what it would otherwise adjust (2.11).
-            strict: refuse a server that leaves out a setting.
+            config: the configuration; ``settings`` replace its fields, or stand alone.
+            pedantic: the server rejects settings that it would otherwise adjust (2.11).
+            strict: raise `ConfigIgnored` if the server ignored a setting.
             timeout: seconds.
             settings: fields of `ConsumerConfig`.
 
         Raises:
-            ConsumerDoesNotExist: there is none.
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: it cannot work; nothing was sent.
+            ConsumerDoesNotExist: the consumer does not exist.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the configuration cannot work; nothing was sent.
         """
         return self._put(
             ConsumerAction.UPDATE,
@@ -632,21 +630,21 @@ class Stream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[Consumer]:
-        """Update a consumer, or make it if it is not there.
+        """Update a consumer, or create it if it does not exist.
 
         Args:
-            config: what; or its settings by name, which also edit a ``config`` given beside them.
-            pedantic: the server refuses what it would otherwise adjust (2.11).
-            strict: refuse a server that leaves out a setting.
-            compare: read it before; ``cached.changed`` of the handle says setting by setting what
-                is different now.
-            timeout: seconds for each question.
+            config: the configuration; ``settings`` replace its fields, or stand alone.
+            pedantic: the server rejects settings that it would otherwise adjust (2.11).
+            strict: raise `ConfigIgnored` if the server ignored a setting.
+            compare: read the old configuration first; ``cached.changed`` of the handle then lists
+                the settings that changed.
+            timeout: seconds for each request.
             settings: fields of `ConsumerConfig`.
 
         Raises:
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server says what is wrong with it.
-            InvalidConfig: it cannot work; nothing was sent.
+            InvalidConfiguration: the server rejects the configuration; the text says why.
+            InvalidConfig: the configuration cannot work; nothing was sent.
         """
         made, seconds = self._wished(config, settings), seconds_of(timeout, self.js.timeout)
         return self._consumer(
@@ -664,14 +662,17 @@ class Stream:
     def consumer_names(
         self, *, timeout: float | timedelta | None = None
     ) -> Procedure[Listing[str]]:
-        """Names of all its consumers."""
+        """Return the names of all consumers of the stream."""
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: manage.consumer_names(self.js.api, self.name, timeout=seconds))
 
     def consumers(
         self, *, timeout: float | timedelta | None = None
     ) -> Procedure[Listing[ConsumerInfo]]:
-        """All its consumers; what a cluster cannot say now is in ``missing`` or ``offline``."""
+        """Return all consumers of the stream.
+
+        Consumers whose state the cluster cannot tell now are in ``missing`` or ``offline``.
+        """
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: manage.consumers(self.js.api, self.name, timeout=seconds))
 
@@ -690,14 +691,15 @@ class Stream:
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> OrderedConsumer[JsMessage]:
-        """Its messages, those that are there and those that will come, each once and in order.
+        """Read the stored messages, then the new ones, each once and in order.
 
-        As ``ordered_consumer`` of `JetStream`, which explains the arguments.
+        `JetStream.ordered_consumer` explains the arguments.
 
         Raises:
-            InvalidConfig: what no ordered consumer can have, or what cannot work; nothing was sent.
-            StreamNotFound: when it is read: the stream is not there, or was deleted.
-            InvalidConfiguration: when it is read: the server refuses the configuration.
+            InvalidConfig: a setting that ordered consumers cannot have or that cannot work; nothing
+                was sent.
+            StreamNotFound: raised on reading: the stream does not exist, or was deleted.
+            InvalidConfiguration: raised on reading: the server rejects the configuration.
         """
         return self.js.ordered_consumer(
             self.name,
@@ -725,14 +727,15 @@ class Stream:
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> OrderedConsumer[JsMessage]:
-        """Its messages that are there now, each once and in order: a feed with an end.
+        """Read the messages that are stored now, each once and in order: a feed that ends.
 
-        As ``ordered_consumer`` of `JetStream`, which explains the arguments.
+        `JetStream.ordered_consumer` explains the arguments.
 
         Raises:
-            InvalidConfig: what no ordered consumer can have, or what cannot work; nothing was sent.
-            StreamNotFound: when it is read: the stream is not there, or was deleted.
-            InvalidConfiguration: when it is read: the server refuses the configuration.
+            InvalidConfig: a setting that ordered consumers cannot have or that cannot work; nothing
+                was sent.
+            StreamNotFound: raised on reading: the stream does not exist, or was deleted.
+            InvalidConfiguration: raised on reading: the server rejects the configuration.
         """
         return self.js.ordered_consumer(
             self.name,
@@ -764,38 +767,37 @@ class Stream:
         name_prefix: str = "",
         timeout: float | timedelta | None = None,
     ) -> RangeReader:
-        """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a
-        feed with a proven end.
+        """Read the messages of a range of sequences, each once and in order: a feed of `Rows`.
 
-        Nothing is acknowledged, and no consumer is left behind. Lost links and consumers cost a
-        delay and nothing else.
+        Before it ends, the client verifies that it has all messages of the range. It acknowledges
+        nothing, and leaves no consumer on the server. A lost link or consumer only causes a delay.
 
         Args:
             lo: the first sequence.
-            hi: the first sequence behind the range; behind the last one of the stream at most.
-            subjects: only messages of subjects that match one of these; none means all.
-            way: by consumer or directly; `ReadMode.AUTO` is by consumer, but directly on a work
-                queue.
-            created: when the stream was created, if it must be that very stream.
-            fail_on_loss: whether messages that were removed before they were read end it, or are
-                only told.
-            headers_only: whether payloads are left out: a consumer sends none, and says their size
-                in a last header ``Nats-Msg-Size``; a direct get has them all the same.
-            max_messages: most messages asked for and at hand.
-            max_bytes: most bytes asked for and at hand, as the server counts them.
+            hi: the first sequence after the range; at most the stream's last sequence plus one.
+            subjects: only messages of subjects that match one of these; none for all.
+            way: by a consumer or by direct gets. `ReadMode.AUTO` uses a consumer, but direct gets
+                on a work queue.
+            created: creation time of the stream, if it must be exactly that stream.
+            fail_on_loss: whether the feed fails if messages were removed before they were read, or
+                only reports them.
+            headers_only: omit payloads. A consumer then sends the size in a last header
+                ``Nats-Msg-Size``; direct gets return payloads nevertheless.
+            max_messages: the most messages requested and buffered.
+            max_bytes: the most bytes requested and buffered, as the server counts them.
             patience: seconds without progress after which it fails.
-            name_prefix: begins the names of the consumers on the server.
-            timeout: seconds that one question waits for its answer.
+            name_prefix: prefix of the consumers' names on the server.
+            timeout: seconds to wait for the answer to each request.
 
         Raises:
-            InvalidConfig: what cannot work; nothing was sent.
-            StreamNotFound: when it is read: the stream is not there.
-            StreamRecreated: when it is read: it is another stream than ``created`` says.
-            DataLost: when it is read: messages were removed before they were read.
-            DirectUnavailable: when it is read: the stream is to be read directly and does not allow
-                it.
-            ConfigIgnored: when it is read: the server is too old for several subjects.
-            ReadStalled: when it is read: nothing came for ``patience`` seconds.
+            InvalidConfig: arguments that cannot work; nothing was sent.
+            StreamNotFound: raised on reading: the stream does not exist.
+            StreamRecreated: raised on reading: the stream's creation time is not ``created``.
+            DataLost: raised on reading: messages were removed before they were read.
+            DirectUnavailable: raised on reading: the mode is direct gets, and the stream does not
+                allow them.
+            ConfigIgnored: raised on reading: the server is too old for several subjects.
+            ReadStalled: raised on reading: no progress for ``patience`` seconds.
         """
         options = RangeOptions(
             lo=lo,
@@ -823,20 +825,22 @@ class Stream:
         way: ReadMode = ReadMode.AUTO,
         timeout: float | timedelta | None = None,
     ) -> Procedure[RangePlan]:
-        """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again
-        later.
+        """Split the stored messages into ranges for `read_range`.
+
+        The parts can be read in any process, at any time, and again.
 
         Args:
-            lo: from this sequence on; its first if left out, and never before that.
-            hi: up to this one, exclusive; behind its last if left out, and never behind that.
-            partitions: at least so many parts, as far as there are sequences.
-            max_messages: at most so many sequences in one part; 0 for no bound.
+            lo: the first sequence; by default, and at least, the stream's first.
+            hi: the first sequence after the end; by default, and at most, the stream's last plus
+                one.
+            partitions: the least number of parts, if there are enough sequences.
+            max_messages: the most sequences in one part; 0 for no limit.
             way: how to read.
             timeout: seconds.
 
         Raises:
-            StreamNotFound: it is not there.
-            InvalidConfig: numbers that are none, or a way that the stream does not allow.
+            StreamNotFound: the stream does not exist.
+            InvalidConfig: invalid numbers, or a mode that the stream does not allow.
         """
         seconds = seconds_of(timeout, self.js.timeout)
 
@@ -860,18 +864,17 @@ class Stream:
         timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[tuple[Difference, ...]]:
-        """What an existing consumer has otherwise than wished for, setting by setting; empty if all
-        is as it should be.
+        """Compare an existing consumer with a configuration, and return the settings that differ.
 
         Args:
-            config: what is wished for; or its settings by name, which also edit a ``config`` given
-                beside them.
+            config: the configuration to compare with; ``settings`` replace its fields, or stand
+                alone.
             timeout: seconds.
-            settings: fields of `ConsumerConfig`; what is not set is not compared.
+            settings: fields of `ConsumerConfig`; missing settings are not compared.
 
         Raises:
-            ConsumerNotFound: no such consumer.
-            InvalidConfig: no name to compare it by.
+            ConsumerNotFound: the consumer does not exist.
+            InvalidConfig: the configuration has no name.
         """
         wanted = configured(ConsumerConfig, config, settings)
         seconds = seconds_of(timeout, self.js.timeout)

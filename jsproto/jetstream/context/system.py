@@ -1,4 +1,4 @@
-"""What the servers say of themselves, for whoever is of the system account."""
+"""Monitoring requests to the servers themselves, for the system account."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from jsproto.jetstream.api.requests.system import ServerAnswer
 from jsproto.wire.subjects import consumer_name, stream_name
 
 if TYPE_CHECKING:
-    from jsproto.jetstream.context.jetstream import JetStream  # noqa: TC004 - nobody resolves the field's type
+    from jsproto.jetstream.context.jetstream import JetStream  # noqa: TC004 - never resolved
 
 
 @final
 @frozen(kw_only=True)
 class System:
-    """The servers themselves. They answer the system account; of others only `user_info`.
+    """Requests to the servers. They answer the system account; other accounts only `user_info`.
 
-    Every method asks all servers, or the one whose id is given as ``server``, and gives what came
-    in the order of their names, each to be had as it came (``data``) or typed (``read()``): at once
-    when ``expect`` servers have answered, else after ``stall`` seconds of silence.
+    Every method asks all servers, or only the one whose id is ``server``. The result holds one
+    answer per server, ordered by server name. Read an answer as JSON (``data``) or typed
+    (``read()``). A call returns when ``expect`` servers have answered, else after ``stall``
+    seconds of silence.
 
     Attributes:
-        js: whose connection and timeout are used; neither domain nor prefix plays a part.
+        js: gives the timeout; its domain and prefix are not used.
     """
 
     js: JetStream
@@ -46,23 +47,22 @@ class System:
         stall: float | timedelta = STALL,
         timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Document], ...]]:
-        """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and
-        so on.
+        """Send any monitoring request: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and so on.
 
         Args:
-            what: the word.
+            what: the name of the request, as the servers know it.
             server: the id of the only server to ask.
             options: members of the request, as the server names them; ``server_name``, ``cluster``,
-                ``host``, ``domain`` and ``tags`` choose who answers.
-            expect: so many servers will answer; without it, the end is judged by silence.
+                ``host``, ``domain`` and ``tags`` select the servers that answer.
+            expect: number of servers that will answer; without it, silence ends the call.
             stall: seconds of silence after an answer.
-            timeout: seconds for all.
+            timeout: seconds for the whole call.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account, or not known to
-                these servers.
-            ApiError: the servers say no, all of them.
-            InvalidSubject: no such word, or no id; nothing was sent.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account,
+                or the servers do not know the request.
+            ApiError: all servers answered with an error.
+            InvalidSubject: an invalid name or id; nothing was sent.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return system.ask_servers(
@@ -83,10 +83,10 @@ class System:
         stall: float | timedelta = STALL,
         timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Statsz], ...]]:
-        """The server in numbers; ``active_servers`` says how many there are.
+        """Return the statistics of the servers; ``active_servers`` is the number of servers.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return system.ask_servers(
@@ -101,10 +101,10 @@ class System:
         stall: float | timedelta = STALL,
         timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Varz], ...]]:
-        """Configuration and state of the server as a whole.
+        """Return the general configuration and state of the servers.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return system.ask_servers(
@@ -125,24 +125,23 @@ class System:
         stall: float | timedelta = STALL,
         timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Jsz], ...]]:
-        """JetStream on the server: memory, storage, the group of all, and if wished accounts,
-        streams and consumers.
+        """Return JetStream's memory, storage and meta group; optionally accounts and their assets.
 
         Args:
             server: the id of the only server to ask.
-            account: only this one.
-            accounts: with each account.
-            streams: with each stream.
-            consumers: with each consumer.
-            config: with their configurations.
-            leader_only: only the leader of all answers.
-            expect: so many servers will answer.
+            account: only this account.
+            accounts: include accounts.
+            streams: include streams.
+            consumers: include consumers.
+            config: include configurations.
+            leader_only: only the meta leader answers.
+            expect: number of servers that will answer.
             stall: seconds of silence after an answer.
-            timeout: seconds for all.
+            timeout: seconds for the whole call.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account.
-            ApiError: the servers say no, all of them.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account.
+            ApiError: all servers answered with an error.
         """
         wishes: dict[str, object] = {
             "account": account,
@@ -170,21 +169,21 @@ class System:
         stall: float | timedelta = STALL,
         timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Connz], ...]]:
-        """Connections of clients.
+        """Return the client connections of the servers.
 
         Args:
             server: the id of the only server to ask.
-            account: only those of this one.
-            subscriptions: with the subjects that each listens on.
-            limit: most connections of one answer; 0 leaves it to the server (1024).
-            offset: so many are skipped.
-            expect: so many servers will answer.
+            account: only connections of this account.
+            subscriptions: include the subjects that each connection subscribes to.
+            limit: the most connections of one answer; 0 for the server's default (1024).
+            offset: number of connections to skip.
+            expect: number of servers that will answer.
             stall: seconds of silence after an answer.
-            timeout: seconds for all.
+            timeout: seconds for the whole call.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account.
-            ApiError: the servers say no, all of them.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account.
+            ApiError: all servers answered with an error.
         """
         check_number("limit", limit, (int,))
         check_number("offset", offset, (int,))
@@ -217,21 +216,20 @@ class System:
         stall: float | timedelta = STALL,
         timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Healthz], ...]]:
-        """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what
-        is not.
+        """Return the health of the servers: ``status`` is ``ok``, or ``error`` says what is wrong.
 
         Args:
             server: the id of the only server to ask.
-            account: whose stream.
-            stream: only whether this is well.
-            consumer: and this consumer of it.
-            expect: so many servers will answer.
+            account: the account of the stream.
+            stream: check only this stream.
+            consumer: check only this consumer of the stream.
+            expect: number of servers that will answer.
             stall: seconds of silence after an answer.
-            timeout: seconds for all.
+            timeout: seconds for the whole call.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account.
-            ApiError: the servers say no, all of them.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account.
+            ApiError: all servers answered with an error.
             InvalidSubject: no stream or consumer can have this name.
         """
         if stream:
@@ -261,20 +259,20 @@ class System:
         stall: float | timedelta = STALL,
         timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Document], ...]]:
-        """What the servers know of one account.
+        """Return information on one account.
 
         Args:
             account: its name or key.
             what: ``INFO``, ``JSZ``, ``CONNZ``, ``SUBSZ`` or ``LEAFZ``.
             options: members of the request, as the server names them.
-            expect: so many servers will answer.
+            expect: number of servers that will answer.
             stall: seconds of silence after an answer.
-            timeout: seconds for all.
+            timeout: seconds for the whole call.
 
         Raises:
-            NoResponders, RequestTimeout: nobody answers: not the system account.
-            ApiError: the servers say no, all of them.
-            InvalidSubject: no such word, or no name; nothing was sent.
+            NoResponders, RequestTimeout: no server answers: the user is not of the system account.
+            ApiError: all servers answered with an error.
+            InvalidSubject: an invalid request name or account; nothing was sent.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return system.ask_account(
@@ -284,10 +282,9 @@ class System:
     def user_info(
         self, *, timeout: float | timedelta | None = None
     ) -> Gather[ServerAnswer[UserInfo]]:
-        """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may
-        ask (2.10).
+        """Return user, account and permissions of this connection; any account may ask (2.10).
 
         Raises:
-            NoResponders, RequestTimeout: an older server.
+            NoResponders, RequestTimeout: a server before 2.10.
         """
         return system.user_info(timeout=seconds_of(timeout, self.js.timeout))

@@ -1093,9 +1093,7 @@ def test_409_503_and_unknown_statuses_are_raised_behind_what_is_at_hand(text, ki
     sub.delivered([*data(sub, 1), status(sub, text), *data(sub, 2)], 0.0)
 
     assert number(sub.take(0.0)) == 1
-    with pytest.raises(
-        kind, match=f"the subscription on d.x to be served, the server said {text[:3]}"
-    ):
+    with pytest.raises(kind, match=f"the subscription on d.x to be served, got {text[:3]}"):
         sub.take(0.0)
     assert said(sub, b"-NAK") == [2]
 
