@@ -1,1 +1,1 @@
-"""The Observer: a passive ledger over both directions of any client's traffic."""
+"""The Observer reads both directions of any client's traffic and reports facts."""

@@ -1,10 +1,9 @@
-"""What all parts of the Observer share: the clock, who is told, the newest links, and the consumers
-that are known.
+"""Shared state of all parts of the Observer: clock, links, known consumers, and pending checks.
 
-Theory. What did *not* happen is a fact too, and it happens when the time for it has passed: such
-times wait in a heap, and are looked at before the record that is later than they are. A trace that
-ends early says nothing about what might have come. What waits is a record of what it waits for
-(`Due`), so the books are data, whenever one looks.
+Theory. Some facts say that something did *not* happen. Such a fact is due when its time has passed.
+Checks wait in a heap, and run before the first record that is later than their time. If a trace
+ends earlier, the check never runs, because the event might still have come. Each pending check is a
+record of data (`Due`) and not a closure, so the whole state can be saved.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ from jsproto.trace.observe.ledger import (
     nanoseconds,
 )
 
-#: What is waited for at once.
+#: Highest number of checks that wait at once.
 MOST_WATCHES: Final = 32_768
 
 
 class Due(Protocol):
-    """Something that may be a fact when its time has come."""
+    """A check that waits for its time, and then may report a fact."""
 
     @property
     def fact(self) -> str:
-        """What kind of fact that is."""
+        """Name of the class of fact that the check may report."""
         ...
 
     def look(self, books: TraceContext, now: int) -> None:
-        """Its time has come, and the next record is of ``now``: tell, or wait again."""
+        """Run the check: report the fact, or wait again. ``now`` is the next record's time."""
         ...
 
 
@@ -45,17 +44,17 @@ class TraceContext:
     """The clock of a trace and what was seen of links and consumers.
 
     Args:
-        tell: called with each fact at once.
+        tell: called with each fact as soon as it is known.
 
     Attributes:
-        now: nanoseconds since the start; it never goes back.
-        line: the number of the record that is being read.
+        now: nanoseconds since the start of the trace; it never goes back.
+        line: line number of the record that is being read.
         links: the newest links, oldest first.
         consumers: consumers whose configuration is known.
-        awaited: kinds of facts that were waited for.
-        most: entries that a table of one link keeps.
-        changed: pulls of which the record that is being read has changed what they got, or whether
-            they ended; one may stand there twice.
+        awaited: names of the facts for which a check was ever scheduled.
+        most: highest number of entries in a table of one link.
+        changed: pulls that the current record changed: what came for them, or whether they ended.
+            A pull may be listed twice.
     """
 
     __slots__ = (
@@ -84,15 +83,15 @@ class TraceContext:
         self._watched = 0
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """Everything but who is told."""
+        """Give every attribute but ``tell``, which is a function."""
         return None, {name: getattr(self, name) for name in self.__slots__ if name != "tell"}
 
     def watch(self, at: int, due: Due) -> None:
-        """Look at this time, or as soon as a record is later; where very much is looked for, no
-        more is.
+        """Schedule a check for this time.
 
-        While something is looked at, the next look is later: at one moment nothing is looked at
-        twice.
+        The check runs before the first record that is later. A time that is not after the present
+        moves one nanosecond past it, so that a check cannot run twice at one moment. When
+        `MOST_WATCHES` checks wait, a new one is not scheduled.
         """
         self.awaited.add(due.fact)
         if len(self._watches) >= MOST_WATCHES:
@@ -101,13 +100,14 @@ class TraceContext:
         heappush(self._watches, (max(at, self.now + 1), self._watched, due))
 
     def change(self, pull: SeenPull) -> None:
-        """Something of a pull changes."""
+        """Note that the current record has changed this pull."""
         if not self.changed or self.changed[-1] is not pull:
             self.changed.append(pull)
 
     def move(self, line: int, seconds: float) -> None:
-        """A record of this line and time comes next; looks that are due before it come first, each
-        of them twice at most.
+        """Move to the record of this line and time, after the checks that are due before it.
+
+        A check that waits again may run a second time here, and no more often.
         """
         watches, at = self._watches, nanoseconds(seconds)
         self.changed.clear()

@@ -1,9 +1,8 @@
-"""What clients ask of JetStream, read as the server reads it: subjects of the API, and bodies of
-pulls.
+"""Reads what clients ask of JetStream as the server reads it: API subjects and pull bodies.
 
-Theory. The server is lenient where a pull is concerned: no body, a number, JSON with whatever
-members, and any other text all mean something (nats-server consumer.go ``nextReqFromMsg``). So is
-this; what a client should have said instead is for the lint.
+Theory. The server is lenient with the body of a pull. It accepts no body, a number, JSON with any
+members, and any other text (nats-server consumer.go ``nextReqFromMsg``). This module accepts the
+same; the judge decides what the client should have sent.
 """
 
 from __future__ import annotations
@@ -15,27 +14,34 @@ from typing import Final, cast
 from jsproto.jetstream.api.timestamps import INT64_MAX
 from jsproto.trace.observe.ledger import ConsumerKey, Json, SeenPull
 
-#: Words of the API behind which names follow.
+#: Verbs of the API; names of streams and consumers follow them in the subject.
 _VERBS: Final = frozenset({
-    "INFO", "STREAM.CREATE", "STREAM.UPDATE", "STREAM.INFO", "STREAM.DELETE", "STREAM.PURGE", "STREAM.NAMES", "STREAM.LIST",
-    "STREAM.MSG.GET", "STREAM.MSG.DELETE", "STREAM.SNAPSHOT", "STREAM.RESTORE", "STREAM.PEER.REMOVE", "STREAM.PEER.EVACUATE",
+    "INFO", "STREAM.CREATE", "STREAM.UPDATE", "STREAM.INFO", "STREAM.DELETE", "STREAM.PURGE",
+    "STREAM.NAMES", "STREAM.LIST", "STREAM.MSG.GET", "STREAM.MSG.DELETE", "STREAM.SNAPSHOT",
+    "STREAM.RESTORE", "STREAM.PEER.REMOVE", "STREAM.PEER.EVACUATE",
     "STREAM.CANCEL_MOVE", "STREAM.LEADER.STEPDOWN",
-    "CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE", "CONSUMER.NAMES", "CONSUMER.LIST",
-    "CONSUMER.MSG.NEXT", "CONSUMER.PAUSE", "CONSUMER.UNPIN", "CONSUMER.RESET", "CONSUMER.LEADER.STEPDOWN", "DIRECT.GET",
-    "META.LEADER.STEPDOWN", "SERVER.REMOVE", "SERVER.EVACUATE", "ACCOUNT.PURGE", "ACCOUNT.STREAM.MOVE", "ACCOUNT.STREAM.CANCEL_MOVE",
-    "STREAM.TEMPLATE.CREATE", "STREAM.TEMPLATE.DELETE", "STREAM.TEMPLATE.INFO", "STREAM.TEMPLATE.NAMES",
+    "CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE",
+    "CONSUMER.NAMES", "CONSUMER.LIST", "CONSUMER.MSG.NEXT", "CONSUMER.PAUSE", "CONSUMER.UNPIN",
+    "CONSUMER.RESET", "CONSUMER.LEADER.STEPDOWN", "DIRECT.GET",
+    "META.LEADER.STEPDOWN", "SERVER.REMOVE", "SERVER.EVACUATE", "ACCOUNT.PURGE",
+    "ACCOUNT.STREAM.MOVE", "ACCOUNT.STREAM.CANCEL_MOVE",
+    "STREAM.TEMPLATE.CREATE", "STREAM.TEMPLATE.DELETE", "STREAM.TEMPLATE.INFO",
+    "STREAM.TEMPLATE.NAMES",
 })  # fmt: skip
 
 
-#: Members of a pull, with their types; a pull in which one has another is refused whole (400).
+#: Members of a pull body with their types. The server refuses a pull with another type (400).
 _MEMBERS: Final[Mapping[str, type]] = {
-    "batch": int, "max_bytes": int, "expires": int, "idle_heartbeat": int, "no_wait": bool, "group": str, "id": str,
+    "batch": int, "max_bytes": int, "expires": int, "idle_heartbeat": int, "no_wait": bool,
+    "group": str, "id": str,
 }  # fmt: skip
 
 
 def api_call(subject: str) -> tuple[str, tuple[str, ...]]:
-    """Verb and names of an API subject, in the own domain or another; the verb is ``""`` if the API
-    has none like it.
+    """Split an API subject into its verb and the names after it.
+
+    The subject may name a domain (``$JS.<domain>.API``). The verb is ``""`` if the API has none
+    like it.
     """
     tokens = subject.split(".")
     if tokens[1:2] == ["API"]:
@@ -52,8 +58,9 @@ def api_call(subject: str) -> tuple[str, tuple[str, ...]]:
 
 
 def pull_of(consumer: ConsumerKey, token: str, body: bytes, at: int, line: int) -> SeenPull:
-    """A pull as the server understands its body: nothing, a number, or a JSON object; any other
-    text is one message.
+    """Read the body of a pull as the server does.
+
+    A body may be empty, a number, or a JSON object. Any other text asks for one message.
     """
     pull = SeenPull(consumer=consumer, token=token, body=body, at=at, line=line)
     if body.strip().isdigit() and len(body) < 16:
@@ -79,8 +86,9 @@ def pull_of(consumer: ConsumerKey, token: str, body: bytes, at: int, line: int) 
 
 
 def _fits(value: object, kind: type) -> bool:
-    """Whether the server can read a member: of its type, and a number of 64 bits; ``null`` is as if
-    it were not there.
+    """Whether the server can read a member: it has the type, and an integer fits 64 bits.
+
+    ``null`` counts as a member that is missing.
     """
     if value is None:
         return True
@@ -94,7 +102,7 @@ def _fits(value: object, kind: type) -> bool:
 
 
 def json_object(data: bytes) -> Json | None:
-    """The JSON object that these bytes are, ``None`` if they are none."""
+    """Read these bytes as a JSON object; ``None`` if they are not one."""
     try:
         value: object = json.loads(data)
     except (ValueError, RecursionError):
@@ -103,13 +111,13 @@ def json_object(data: bytes) -> Json | None:
 
 
 def member(body: Json, name: str) -> Json:
-    """A member that is an object, empty if it is none."""
+    """Read a member that is an object; an empty one if it is missing or of another type."""
     value = body.get(name)
     return cast("Json", value) if isinstance(value, dict) else {}
 
 
 def number(members: Json, name: str) -> int:
-    """A member that is a whole number of 64 bits, as the server counts; 0 if it is none."""
+    """Read a member that is an integer of 64 bits; 0 if it is missing or of another type."""
     value = members.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
         return 0

@@ -1,7 +1,7 @@
-"""Deliveries, what is said to them, and questions of flow control.
+"""Follows deliveries, the acks that answer them, and flow control requests.
 
-Theory. An ack goes to the reply subject of its delivery, byte by byte. Where it does not, what an
-ack subject cannot change tells which delivery was meant: stream, consumer and both sequences.
+Theory. An ack goes to the reply subject of its delivery, byte by byte. If the subject differs, the
+parts that stay the same still identify the delivery: stream, consumer and both sequences.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from jsproto.trace.observe.pulls import Pulls
 from jsproto.wire.client_commands import PubLine
 from jsproto.wire.frames import Delivery
 
-#: Time that an ordered consumer has for noticing a gap.
+#: Time in which the client of an ordered consumer must react to a gap.
 GAP_PATIENCE: Final = 5 * SECOND
 
-#: Stream, consumer, and the sequences in both, as they are written.
+#: Stream, consumer, and the sequences of both, as text.
 Spot: TypeAlias = tuple[str, str, str, str]
 
 _SEQUENCE: Final = re.compile(r"[0-9]{1,20}").fullmatch
 
-#: How the bodies of terminal acks begin; an empty one is terminal too.
+#: How the bodies of terminal acks begin. An empty body is terminal too.
 SETTLING: Final = (b"+ACK", b"+OK", b"-NAK", b"+TERM", b"+NXT")
 
 
 class _Reset(NamedTuple):
-    """An ordered consumer is to be made anew behind a gap."""
+    """Check that the client creates an ordered consumer again after a gap."""
 
     interest: SeenSubscription
     creates: int
@@ -60,7 +60,7 @@ class _Reset(NamedTuple):
 
 @final
 class Deliveries:
-    """The deliveries of all links."""
+    """Follows the deliveries of all links."""
 
     __slots__ = ("_books", "_deliveries", "_forgot", "_pulls", "_seen", "_spots")
 
@@ -69,12 +69,12 @@ class Deliveries:
         self._pulls = pulls
         self._deliveries: dict[str, SeenDelivery] = {}
         self._forgot = False
-        #: Consumers of which a delivery was seen.
+        #: Consumers that delivered something.
         self._seen: dict[tuple[str, str], None] = {}
         self._spots: dict[Spot, SeenDelivery] = {}
 
     def delivery(self, link: SeenLink, interest: SeenSubscription | None, frame: Delivery) -> None:
-        """A message with an ack subject came."""
+        """Read a message with an ack subject that came to the client."""
         spot = _spot(frame[2])
         if spot is None:
             return
@@ -114,7 +114,7 @@ class Deliveries:
         self._books.watch(self._books.now + GAP_PATIENCE, _Reset(interest, link.creates, gap))
 
     def ack(self, link: SeenLink, command: PubLine) -> None:
-        """The client says something to a delivery."""
+        """Read an ack of the client to a delivery."""
         delivery = self._deliveries.get(command.subject)
         alike = None
         if delivery is not None:
@@ -144,20 +144,20 @@ class Deliveries:
         if body.startswith(b"+NXT") and command.reply and all(key):
             self._pulls.pull(link, key, command.reply, body[4:].strip())
 
-    # ------------------------------------------------------------------------------------------ flow control
+    # --------------------------------------------------------------------------------- flow control
 
     def taken(self, link: SeenLink, reply: str) -> None:
-        """The user has taken the delivery with this reply subject, and those before it."""
+        """Note that the user took this delivery, found by reply subject, and those before it."""
         delivery = self._deliveries.get(reply)
         if delivery is None and self._forgot:
-            link.tells = False  # how far the user is is not known any more
+            link.tells = False  # the delivery was forgotten, so the user's progress is unknown
         elif delivery is not None and delivery.link is link and delivery.interest is not None:
             delivery.interest.taken = max(delivery.interest.taken, delivery.number)
 
     def mark(
         self, link: SeenLink, subject: str, interest: SeenSubscription | None = None
     ) -> SeenMark:
-        """The question that this subject answers, known or new."""
+        """Find the flow control request that this subject answers, or note a new one."""
         mark = link.marks.get(subject)
         if mark is None:
             mark = link.marks[subject] = SeenMark(subject, self._books.now, self._books.line)
@@ -168,7 +168,7 @@ class Deliveries:
         return mark
 
     def flow(self, link: SeenLink, command: PubLine) -> None:
-        """The client answers a question of flow control."""
+        """Read the client's answer to a flow control request."""
         mark = link.marks.get(command.subject)
         self._books.tell(
             FlowAnswered(link, command, mark, 0 if mark is None else _untaken(link, mark))
@@ -178,23 +178,27 @@ class Deliveries:
             mark.missed = 0
 
     def stalled(self, link: SeenLink, subject: str) -> None:
-        """A heartbeat says that the answer on this subject is missing."""
+        """Read a heartbeat which says that the answer on this subject is missing."""
         mark = self.mark(link, subject)
-        if not _untaken(link, mark):  # who reads slowly answers late, and rightly so
+        if not _untaken(link, mark):  # a user who reads slowly may answer late
             mark.missed += 1
             self._books.tell(FlowMissed(link, mark))
 
 
 def _untaken(link: SeenLink, mark: SeenMark) -> int:
-    """Deliveries before the question that the user has not taken yet, as far as the client tells."""
+    """Count deliveries before the flow control request that the user has not taken yet.
+
+    The count is 0 if the recording does not say what the user takes.
+    """
     if mark.interest is None or not link.tells:
         return 0
     return max(0, mark.behind - mark.interest.taken)
 
 
 def _spot(subject: str) -> Spot | None:
-    """What tells a delivery from others, out of an ack subject of either form
-    (`jsproto.jetstream.delivery.ack.AckSubject`).
+    """Read stream, consumer and both sequences from an ack subject of either form.
+
+    The forms are described at `jsproto.jetstream.delivery.ack.AckSubject`.
     """
     tokens = subject.split(".")
     count = len(tokens)

@@ -1,7 +1,7 @@
-"""What the Observer tells: what was done and what did not happen, each as one small tuple.
+"""The facts that the Observer reports: each a small tuple of one event, or of one that is missing.
 
-A fact about a command is told before the books are changed, so they show what the client could know
-when it spoke.
+The Observer reports a fact about a command before it updates its records. The records then show
+what the client could know when it sent the command.
 """
 
 from __future__ import annotations
@@ -32,70 +32,71 @@ from jsproto.wire.client_commands import (
 
 
 class ConnectSeen(NamedTuple):
-    """The client introduced itself."""
+    """The client sent CONNECT."""
 
     link: SeenLink
     command: ConnectLine
 
 
 class PubSeen(NamedTuple):
-    """The client published something, to whomever: a stream, the API, a delivery."""
+    """The client published a message: to a stream, to the API, as an ack, or on another subject."""
 
     link: SeenLink
     command: PubLine
 
 
 class SubSeen(NamedTuple):
-    """The client asked for a subscription; `SubscriptionStarted` tells what became of it."""
+    """The client sent SUB; `SubscriptionStarted` describes the subscription."""
 
     link: SeenLink
     command: SubLine
 
 
 class UnsubSeen(NamedTuple):
-    """The client ended a subscription, or bounded it."""
+    """The client sent UNSUB: it ended a subscription, or limited it."""
 
     link: SeenLink
     command: UnsubLine
 
 
 class VerbSeen(NamedTuple):
-    """The client said PING, PONG, or something without effect."""
+    """The client sent PING, PONG, or another verb without arguments."""
 
     link: SeenLink
     command: ClientVerb
 
 
 class MalformedSeen(NamedTuple):
-    """The client said something that breaks the grammar."""
+    """The client sent a command that breaks the grammar."""
 
     link: SeenLink
     command: MalformedCommand
 
 
 class PullIssued(NamedTuple):
-    """The client asked a consumer for messages."""
+    """The client sent a pull request to a consumer."""
 
     link: SeenLink
     pull: SeenPull
-    #: Subscriptions that its reply subject reaches.
+    #: Subscriptions that match its reply subject.
     interests: list[SeenSubscription]
     #: The consumer, if its configuration is known.
     consumer: SeenConsumer | None
-    #: What earlier pulls of the same reader may still bring, by the client's clock.
+    #: Messages and bytes that earlier pulls of the same reader may still bring. The client's clock
+    #: decides which pulls are open.
     owed: int = 0
     owed_bytes: int = 0
-    #: What that reader asks for where nothing is owed, 0 if that is not known.
+    #: What that reader requests when no earlier pull is open; 0 if that is not known.
     most: int = 0
     most_bytes: int = 0
-    #: The pin id that the server refused last, ``""`` if none.
+    #: The pin id that the server refused last; ``""`` if none.
     refused_pin: str = ""
-    #: Pulls of earlier links of this client that may still be alive in its inboxes.
+    #: Pulls of this client's earlier links that the server may still serve into these inboxes.
     survivors: Sequence[SeenPull] = ()
-    #: The same pull, sent on this link since it was made anew, to which nothing has come yet.
+    #: The same pull, sent a moment before on this reconnected link, with no message yet.
     twin: SeenPull | None = None
-    #: How often in a row less than the most was asked for, with nothing owed and nothing that could
-    #: wait to be taken.
+    #: How many pulls in a row asked for less than ``most`` although no earlier pull was open and no
+    #: delivered message was unsettled.
     shrunk: int = 0
 
 
@@ -105,12 +106,12 @@ class PullEnded(NamedTuple):
     link: SeenLink
     pull: SeenPull
     row: StatusRow
-    #: Refusals of this subscription's pulls, nothing delivered, in the last three seconds.
+    #: Refusals of this subscription's pulls without a message, in the last three seconds.
     refusals: int
 
 
 class ApiRequestSeen(NamedTuple):
-    """The client asked the API."""
+    """The client sent a request to the API."""
 
     link: SeenLink
     request: SeenRequest
@@ -119,12 +120,12 @@ class ApiRequestSeen(NamedTuple):
 
 
 class ConsumerRequested(NamedTuple):
-    """The client asks for a consumer to be made."""
+    """The client asked the server to create a consumer."""
 
     link: SeenLink
     request: SeenRequest
     config: Json
-    #: For an ordered consumer: the incarnation before it on this link.
+    #: For an ordered consumer: the consumer that this link created for it before.
     earlier: SeenConsumer | None
 
 
@@ -138,44 +139,44 @@ class ApiErrorSeen(NamedTuple):
 
 
 class Acked(NamedTuple):
-    """The client said something to a delivery."""
+    """The client sent an ack for a delivery."""
 
     link: SeenLink
     command: PubLine
-    #: The delivery with that very reply subject, if it was seen.
+    #: The delivery with exactly this reply subject, if it was seen.
     delivery: SeenDelivery | None
     #: A delivery of the same message to the same consumer sequence, with another reply subject.
     alike: SeenDelivery | None
     consumer: SeenConsumer | None
-    #: Deliveries of that consumer were seen, all of them, and none was this one.
+    #: Whether all deliveries of that consumer were seen, and none of them matches.
     invented: bool = False
 
 
 class FlowAnswered(NamedTuple):
-    """The client answered a question of flow control."""
+    """The client answered a flow control request."""
 
     link: SeenLink
     command: PubLine
     mark: SeenMark | None
-    #: Deliveries before the question that the user has not taken yet, as far as the client tells.
+    #: Deliveries before the request that the user has not taken yet, if the recording says so.
     untaken: int
 
 
 class FlowMissed(NamedTuple):
-    """A heartbeat says that an answer is missing, which as far as is known nothing holds up."""
+    """A heartbeat reports a missing answer to flow control, and no slow user explains it."""
 
     link: SeenLink
     mark: SeenMark
 
 
 class Published(NamedTuple):
-    """The client published something that is not for the API."""
+    """The client published a message that is not for the API."""
 
     link: SeenLink
     command: PubLine
     #: An earlier message with the same id and another payload.
     clash: SeenPublish | None
-    #: An earlier message, byte for byte the same, whose outcome is not known.
+    #: An earlier message with the same bytes and no known outcome.
     unknown: SeenPublish | None
 
 
@@ -184,23 +185,23 @@ class SubscriptionStarted(NamedTuple):
 
     link: SeenLink
     interest: SeenSubscription
-    #: A subscription of the same sid that is active.
+    #: An active subscription with the same sid.
     taken: SeenSubscription | None
-    #: A push consumer that delivers there and was made before.
+    #: A push consumer that delivers to this subject and was created before.
     consumer: SeenConsumer | None
-    #: A request for such a consumer that went out on this link before, and is not answered yet.
+    #: An open request on this link to create such a consumer, sent before this subscription.
     early: SeenRequest | None = None
 
 
 class ServerErrorSeen(NamedTuple):
-    """The server said ``-ERR``."""
+    """The server sent ``-ERR``."""
 
     link: SeenLink
     text: str
 
 
 class PingUnanswered(NamedTuple):
-    """The server asked for a sign of life and got none."""
+    """The client did not answer a PING of the server."""
 
     link: SeenLink
     line: int
@@ -208,9 +209,7 @@ class PingUnanswered(NamedTuple):
 
 
 class Silence(NamedTuple):
-    """A pull with heartbeats heard nothing for twice the time after which the client should have
-    acted.
-    """
+    """A pull with heartbeats was silent for twice the time after which the client must act."""
 
     link: SeenLink
     pull: SeenPull
@@ -218,8 +217,9 @@ class Silence(NamedTuple):
 
 
 class PushSilence(NamedTuple):
-    """An ordered push consumer with heartbeats was not heard for twice the time after which the
-    client should have acted.
+    """An ordered push consumer was silent for twice the time after which the client must act.
+
+    The fact concerns consumers with heartbeats only.
     """
 
     link: SeenLink
@@ -228,25 +228,23 @@ class PushSilence(NamedTuple):
 
 
 class NoPull(NamedTuple):
-    """Somebody who read on and on has not asked again, although the last pull was lost through no
-    fault of theirs.
-    """
+    """A continuous reader lost its last pull through no fault of its own, and sent no other one."""
 
     link: SeenLink
     pull: SeenPull
-    #: ``status`` or ``reconnect``.
+    #: The pull ended by a ``status`` or with the link (``reconnect``).
     because: str
 
 
 class SubscriptionNotRestored(NamedTuple):
-    """A subscription of the link before was not made again."""
+    """The client did not restore a subscription of the link before."""
 
     link: SeenLink
     interest: SeenSubscription
 
 
 class GapNotRecovered(NamedTuple):
-    """An ordered consumer lost a message and went on."""
+    """An ordered consumer missed a message, and the client did not create it again."""
 
     link: SeenLink
     consumer: SeenConsumer
@@ -255,32 +253,30 @@ class GapNotRecovered(NamedTuple):
 
 
 class OldConsumerKept(NamedTuple):
-    """An ordered consumer was made anew because of a gap, and the one before, which lives, was not
-    deleted.
-    """
+    """The client created an ordered consumer again after a gap, and did not delete the old one."""
 
     link: SeenLink
     consumer: SeenConsumer
 
 
 class ConsumerLeaked(NamedTuple):
-    """A subscription ended, and the consumer that was made for it lives on."""
+    """The client ended a subscription, and did not delete the consumer that it created for it."""
 
     link: SeenLink
     consumer: SeenConsumer
 
 
 class PullAbandoned(NamedTuple):
-    """The client waits no longer for a pull that has not ended."""
+    """The client stopped waiting for a pull that has not ended."""
 
     link: SeenLink
     pull: SeenPull
-    #: Seconds that it had still to go.
+    #: Seconds until the pull expires.
     left: float
 
 
 class SnapshotStalled(NamedTuple):
-    """A snapshot ended because its chunks were not acknowledged."""
+    """The server ended a snapshot because the client did not acknowledge its chunks."""
 
     link: SeenLink
 

@@ -1,12 +1,12 @@
-"""What the Observer keeps books of: links, subscriptions, pulls, deliveries, consumers, requests.
+"""The Observer's records: links, subscriptions, pulls, deliveries, consumers and requests.
 
-Theory. These are records, not machines: each says what was seen of one thing, with the time and the
-line at which it was seen.
+Theory. These are records, not machines. Each holds what was seen of one thing, with its time and
+line.
 
-All tables are bounded, so a trace of any length takes the same memory. A table that is full forgets
-its older half; links share what room there is for tables of their own. What was forgotten is never
-judged: a fact that something was *not* there is only told, or only judged, where the table that
-would know it has forgotten nothing (`SeenLink.forgot`).
+All tables are bounded, so a trace of any length needs the same memory. A full table forgets its
+older half, and all links share `ROOM` for their tables. The judge never judges forgotten entries:
+where a fact says that something was *not* seen, the table must not have forgotten anything
+(`SeenLink.forgot`).
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from jsproto.wire.frames import Info
 from jsproto.wire.info import release_of
 from jsproto.wire.subjects import subject_matches
 
-#: Nanoseconds of a second. The books count whole nanoseconds: sums of seconds as floats are
-#: rounded, and then a time can be due for ever.
+#: Nanoseconds in a second. Records hold whole nanoseconds. Sums of seconds as floats are rounded,
+#: and a check could then be due again and again.
 SECOND: Final = 1_000_000_000
-#: The latest time that is counted, in seconds; whatever is later counts as this.
+#: The latest time that the records hold, in seconds; a later time counts as this one.
 MOST_SECONDS: Final = 1e15
-#: Entries that one table keeps, the newest.
+#: Highest number of entries in one table; the newest stay.
 MOST: Final = 32_768
-#: Entries that the tables of one kind have together, of all links that are known.
+#: Highest number of entries in the tables of one kind, over all links.
 ROOM: Final = 4 * MOST
-#: Entries that the tables of a link keep when it has ended.
+#: Highest number of entries in a table of a link that has ended.
 MOST_PAST: Final = 256
-#: Bytes of a request that are kept behind the moment in which it was judged.
+#: Bytes of a request that stay after the request was judged.
 MOST_BODY: Final = 1024
 
-#: Tables of a link of which it is told that something is not in them.
+#: Tables of a link for which a fact may say that an entry is missing.
 Table: TypeAlias = Literal["interests", "sids", "marks", "pings"]
-#: Refusals of one subscription that are counted: more are no more of a storm.
+#: Refusals of one subscription that are counted; more would not change the finding.
 MOST_REFUSALS: Final = 64
-#: Pulls that are over and are kept, of one reader: a late status may speak of them.
+#: Ended pulls of one reader that stay, because a late status may belong to them.
 MOST_OVER: Final = 8
-#: A link on which the server says nothing for so long has a gap; the newest are kept.
+#: Silence of the server on a link that counts as a gap, and how many gaps stay (the newest).
 GAP: Final = SECOND
 MOST_GAPS: Final = 4
-#: Times at which the client asked about one consumer that are kept, the newest.
+#: Times that stay (the newest) at which the client requested information about one consumer.
 MOST_INQUIRIES: Final = 256
-#: Words of a subject that the table of wildcards is ordered by.
+#: Leading tokens of a subject by which wildcard subscriptions are indexed.
 _WORDS: Final = 4
 
 Json: TypeAlias = Mapping[str, object]
@@ -59,49 +59,49 @@ _V = TypeVar("_V")
 
 
 def nanoseconds(seconds: float) -> int:
-    """A time of a record as the books count it; never below 0."""
+    """Convert a time of a recording into nanoseconds, never below 0."""
     whole, part = divmod(min(max(seconds, 0.0), MOST_SECONDS), 1)
     return int(whole) * SECOND + round(part * SECOND)
 
 
 def seconds(count: int) -> float:
-    """Nanoseconds of the books as seconds, for words and for whoever shows them."""
+    """Convert nanoseconds into seconds, for output."""
     return count / SECOND
 
 
 @define(eq=False, kw_only=True)
 class SeenPull:
-    """One pull request and what became of it."""
+    """A pull request and what came for it."""
 
     consumer: ConsumerKey
     token: str
     body: bytes
-    #: Nanoseconds, as all times here.
+    #: Nanoseconds, as all times in these records.
     at: int
     line: int
     batch: int = 1
     max_bytes: int = 0
-    #: 0 if it waits for ever.
+    #: 0 if it has no expiry.
     expires: int = 0
     heartbeat: int = 0
     no_wait: bool = False
     group: str = ""
     pin: str = ""
-    #: Members that the body had; ``None`` if it is no JSON object.
+    #: Names of the members in the body; ``None`` if the body is not a JSON object.
     members: frozenset[str] | None = None
-    #: The server answers it at once and sends nothing for it: its body cannot be read, or its
-    #: expiry is below 0.
+    #: Whether the server answers at once without messages: it cannot read the body, or the expiry
+    #: is negative.
     void: bool = False
-    #: Its batch is below 1, and counts as 1.
+    #: Whether its batch is below 1, which counts as 1.
     vague: bool = False
     got: int = 0
     size: int = 0
     end: EndReason | None = None
     status: str = ""
-    #: Where it was sent, and the books of its inbox; ``None`` where it was only read.
+    #: The link that carried it, and the tally of its inbox; ``None`` if it was only parsed.
     link: SeenLink | None = None
     lane: Tally | None = None
-    #: Whether it is in the sums of its reader: it has not ended, and its time is not up by the
+    #: Whether the tallies of its reader include it: it has not ended and has not expired by the
     #: client's clock.
     counted: bool = False
 
@@ -116,12 +116,13 @@ class SeenPull:
         return 0 if self.void else max(0, self.max_bytes - self.size)
 
     def lapsed(self, now: int) -> bool:
-        """Whether it has ended, or its time is up by the client's clock."""
+        """Whether it has ended, or has expired by the client's clock."""
         return self.end is not None or (self.expires > 0 and now > self.at + self.expires)
 
     def over(self, now: int) -> bool:
-        """Whether it has ended, or must have: a server that says nothing may not have read it yet,
-        so its clock did not begin.
+        """Whether it has ended, or must have expired on the server.
+
+        A server that was silent may not have read the pull yet, so its expiry had not begun.
         """
         if not self.lapsed(now):
             return False
@@ -131,21 +132,21 @@ class SeenPull:
 
 @define(eq=False)
 class Tally:
-    """Pulls that are under way, oldest first, and what they owe by the client's clock.
+    """Open pulls, oldest first, and what they may still bring by the client's clock.
 
-    Those that have ended are taken out when they come to the front.
+    An ended pull leaves the queue when it comes to the front.
     """
 
     queue: deque[SeenPull] = Factory(deque[SeenPull])
     owed: int = 0
     owed_bytes: int = 0
     last: SeenPull | None = None
-    #: What is asked for where nothing is owed.
+    #: Messages and bytes that the client requests when no pull is open.
     most: int = 0
     most_bytes: int = 0
 
     def first(self) -> SeenPull | None:
-        """The oldest that has not ended."""
+        """The oldest pull that has not ended."""
         while self.queue and self.queue[0].end is not None:
             self.queue.popleft()
         return self.queue[0] if self.queue else None
@@ -153,34 +154,34 @@ class Tally:
 
 @define(eq=False, kw_only=True)
 class SeenReader:
-    """What one subscription asks of one consumer."""
+    """The pulls of one subscription for one consumer."""
 
     consumer: ConsumerKey
     interest: SeenSubscription
     number: int
     tally: Tally = Factory(Tally)
-    #: By inbox: behind a wildcard there can be many.
+    #: Tallies by inbox. A wildcard subscription can have many inboxes.
     lanes: dict[str, Tally] = Factory(dict[str, "Tally"])
-    #: When pulls are over by the client's clock.
+    #: Heap of the times at which pulls expire by the client's clock.
     due: list[tuple[int, int, SeenPull]] = Factory(list[tuple[int, int, "SeenPull"]])
-    #: Pulls that are over, the last ones.
+    #: The last pulls that are over.
     past: deque[SeenPull] = Factory(deque[SeenPull])
-    #: Pulls of links before that may still be alive in its inboxes.
+    #: Pulls of earlier links that the server may still serve into these inboxes.
     survivors: list[SeenPull] = Factory(list[SeenPull])
     pulls: int = 0
-    #: A pull went out while another was not yet filled: somebody reads on and on.
+    #: Whether this reader is continuous: it sent a pull before the earlier one was filled.
     loop: bool = False
-    #: How often that was so with another reply subject, which several readers beside each other do
+    #: How often a pull overlapped with one of another reply subject. Several readers at once do so
     #: too.
     overlaps: int = 0
-    #: An inbox was asked for more than once, so an inbox is a reader and not a pull.
+    #: Whether one inbox served several pulls. Then an inbox belongs to a reader, not to a pull.
     repeated: bool = False
-    #: A batch was below 1, or could not be read: nobody knows how much it wants.
+    #: Whether a batch was below 1 or unreadable, so that the intended number is unknown.
     unsure: bool = False
-    #: Something came for it: a message, or the end of a pull.
+    #: Whether anything came for it: a message, or the status that ended a pull.
     served: bool = False
-    #: Pulls that asked for less than the most although nothing was owed and nothing could wait to
-    #: be taken, one behind the other.
+    #: How many pulls in a row asked for less than the most, with no earlier pull open and no
+    #: message unsettled.
     shrunk: int = 0
 
     @property
@@ -191,39 +192,39 @@ class SeenReader:
 
 @define(eq=False, kw_only=True)
 class SeenSubscription:
-    """One subscription of a link."""
+    """A subscription of a link."""
 
     sid: str
     subject: str
     queue: str
     line: int
-    #: UNSUB with a maximum, 0 for none.
+    #: Maximum of an UNSUB; 0 for none.
     limit: int = 0
     got: int = 0
-    #: When a frame came last, or the last pull went out.
+    #: Time of the last frame that came, or of the last pull that went out.
     sign: int = 0
     since: int = 0
-    #: The place among the subscriptions of its link.
+    #: Number among the subscriptions of its link, in the order in which they were made.
     number: int = 0
     active: bool = True
-    #: Answers of the API come here too: readers behind it are told apart by their inboxes only.
+    #: Whether API answers come here too. Then only the inboxes distinguish its readers.
     shared: bool = False
-    #: Deliveries so far, how many of them are not settled, and which the user has taken, by number.
+    #: Deliveries, those of them that are not settled, and the number of the last one the user took.
     delivered: int = 0
     unsettled: int = 0
     taken: int = 0
     readers: dict[ConsumerKey, SeenReader] = Factory(dict[ConsumerKey, "SeenReader"])
-    #: When its pulls were refused.
+    #: Times at which its pulls were refused.
     refusals: deque[int] = Factory(lambda: deque[int](maxlen=MOST_REFUSALS))
 
     @property
     def wild(self) -> bool:
-        """Whether it takes more than one subject."""
+        """Whether its subject has a wildcard."""
         return "*" in self.subject or ">" in self.subject
 
     @property
     def pulls(self) -> list[SeenPull]:
-        """Its pulls that are known, those that have ended first."""
+        """Its known pulls, in the order in which they were sent."""
         known = [
             each
             for reader in self.readers.values()
@@ -234,25 +235,25 @@ class SeenSubscription:
 
 @define(eq=False, kw_only=True)
 class SeenConsumer:
-    """A consumer whose configuration was seen: in a request that was answered, or in an answer."""
+    """A consumer whose configuration was seen in a request or an answer."""
 
     key: ConsumerKey
     config: Json
     at: int
     line: int
     deleted: bool = False
-    #: The link that made it without listening on its deliver subject.
+    #: The link that created it without a subscription on its deliver subject.
     unheard_by: SeenLink | None = None
-    #: The link on which it was made, if that was seen.
+    #: The link on which it was created, if that was seen.
     made_by: SeenLink | None = None
-    #: The consumer sequence that comes next; 0 while none has come. ``gap`` is when another one
-    #: came.
+    #: The consumer sequence that must come next; 0 if it is not known. ``gap`` is the time at which
+    #: another one came.
     expected: int = 0
     gap: int | None = None
 
     @property
     def ordered(self) -> bool:
-        """Whether it is one incarnation of an ordered consumer: acks none, one delivery, in memory."""
+        """Whether it is of an ordered consumer: no acks, one delivery, memory storage."""
         config = self.config
         return (
             config.get("ack_policy") == "none"
@@ -273,121 +274,122 @@ class SeenRequest:
     body: Json | None
     at: int
     line: int
-    #: Not so where a push consumer is asked for whose deliver subject has no subscription on this
-    #: link.
+    #: Whether the client can hear the consumer: false if it creates a push consumer without a
+    #: subscription on the deliver subject.
     heard: bool = True
 
 
 @define(eq=False)
 class SeenDelivery:
-    """One delivery of a consumer, and what was said to it."""
+    """A delivery of a consumer, and its acks."""
 
     consumer: ConsumerKey
     line: int
-    #: How often it came with this very reply subject and was not settled: a server that was killed
-    #: may count again.
+    #: How many deliveries with this same reply subject are unsettled. A server that was killed may
+    #: reuse a reply subject.
     left: int = 1
-    #: The terminal ack: its body and whether its answer was asked for; ``None`` while open.
+    #: Body of the terminal ack, and whether it asked for an answer; ``None`` while open.
     settled: bytes | None = None
     asked: bool = False
-    #: The answer came.
+    #: Whether the answer to the ack came.
     confirmed: bool = False
     link: object = None
-    #: The subscription that it came through, and its number there, from 1.
+    #: The subscription that received it, and its number there, from 1.
     interest: SeenSubscription | None = None
     number: int = 0
 
 
 @define(eq=False)
 class SeenMark:
-    """A question of flow control."""
+    """A flow control request of the server."""
 
     subject: str
     at: int
     line: int
     answers: int = 0
-    #: Heartbeats since the last answer, or since the question, that missed one.
+    #: Heartbeats since the request or the last answer that reported a missing answer.
     missed: int = 0
-    #: Deliveries that came before the question, through the same subscription.
+    #: The subscription that received the request, and its deliveries before the request.
     interest: SeenSubscription | None = None
     behind: int = 0
 
 
 @define(eq=False)
 class SeenPublish:
-    """A message to a stream (or to anybody), for comparing it with others."""
+    """A published message, kept so that later ones can be compared with it."""
 
     subject: str
     msg_id: str
-    #: The payload, or a digest of it where that is shorter.
+    #: The payload, or a digest if the payload is longer.
     digest: bytes
     link: SeenLink
     line: int
     answered: bool = False
     at: int = 0
-    #: How often the same was published.
+    #: How often the same message was published.
     times: int = 1
 
 
 @define(eq=False, kw_only=True)
 class SeenLink:
-    """One connection of one client to one server, from its first byte to its last."""
+    """A connection of one client to one server, from its first byte to its last."""
 
     conn: str
     at: int
     number: int
     info: Info | None = None
-    #: What CONNECT said, and whether it turned headers on.
+    #: Body of CONNECT, and whether it turned headers on.
     connect: Json | None = None
     headers: bool | None = None
     up: bool = True
-    #: It ended, and not because the client wanted it.
+    #: Whether it ended without the client's intention.
     lost: bool = False
     ended: int = 0
-    #: Another link is known to be its next.
+    #: Whether another link is known to continue it.
     followed: bool = False
-    #: The first PONG came.
+    #: Whether the first PONG came.
     ready: bool = False
-    #: By sid; only `add` and `drop` change it.
+    #: Subscriptions by sid; only `add` and `drop` change the table.
     interests: dict[str, SeenSubscription] = Factory(dict[str, SeenSubscription])
-    #: The same by subject, those with wildcards by the words before the first of them.
+    #: Subscriptions by subject; wildcard ones by the tokens before the first wildcard.
     exact: dict[str, dict[str, SeenSubscription]] = Factory(dict[str, dict[str, SeenSubscription]])
     wild: dict[str, dict[str, SeenSubscription]] = Factory(dict[str, dict[str, SeenSubscription]])
-    #: Subscriptions that were made.
+    #: Number of subscriptions so far.
     made: int = 0
-    #: Who reads which consumer, and the line of the last pull of each.
+    #: Readers of each consumer, and the line of the last pull for each consumer.
     readers: dict[ConsumerKey, dict[int, SeenReader]] = Factory(
         dict[ConsumerKey, dict[int, "SeenReader"]]
     )
     asked: dict[ConsumerKey, int] = Factory(dict[ConsumerKey, int])
-    #: When the client asked the API about each consumer, the newest times.
+    #: Times at which the client requested information about each consumer (the newest).
     inquiries: dict[ConsumerKey, deque[int]] = Factory(dict[ConsumerKey, "deque[int]"])
-    #: When the server said something last, and the newest times in which it said nothing.
+    #: Time at which the server sent something last, and its newest silences.
     heard: int = 0
     gaps: deque[tuple[int, int]] = Factory(lambda: deque[tuple[int, int]](maxlen=MOST_GAPS))
-    #: Every sid that was given out.
+    #: Every sid that the client used.
     sids: dict[str, None] = Factory(dict[str, None])
     requests: dict[str, SeenRequest] = Factory(dict[str, SeenRequest])
-    #: Requests for push consumers to whose deliver subject nobody listens, by that subject.
+    #: Requests to create push consumers without a subscription, by deliver subject.
     unheard: dict[str, SeenRequest] = Factory(dict[str, SeenRequest])
-    #: Acks of which an answer was asked for, by the subject of the answer.
+    #: Deliveries whose ack asked for an answer, by the reply subject of the ack.
     confirming: dict[str, SeenDelivery] = Factory(dict[str, "SeenDelivery"])
     publishes: dict[str, SeenPublish] = Factory(dict[str, SeenPublish])
     marks: dict[str, SeenMark] = Factory(dict[str, SeenMark])
-    #: Line and time of PINGs of the server that were not answered.
+    #: Line and time of the server's PINGs that are not answered yet.
     pings: deque[tuple[int, int]] = Factory(deque[tuple[int, int]])
-    #: Behind its end the user left something: a subscription need not be made again.
+    #: Whether the user closed something after this link ended. Then the client need not restore
+    #: subscriptions.
     left: bool = False
-    #: The link that this one came after, if it is known to be of the same client.
+    #: The link of the same client before this one, if known.
     before: SeenLink | None = None
     creates: int = 0
-    #: The client tells what its user takes: a recording of ours.
+    #: Whether the recording says what the user takes, as those of jsproto do.
     tells: bool = False
-    #: Tables of this link that have forgotten something.
+    #: Tables of this link that have forgotten an entry.
     forgot: set[Table] = Factory(set[Table])
 
     def keep(self, most: int) -> None:
-        """Each table keeps so many entries at most, the newest half of them if it had more."""
+        """Limit each table to ``most`` entries; a larger one keeps its newest half of that."""
         for interest in excess(self.interests, most):
             self.drop(interest)
             self.forgot.add("interests")
@@ -404,7 +406,7 @@ class SeenLink:
         bound(self.confirming, most)
 
     def option(self, name: str) -> object:
-        """What CONNECT said about something; ``None`` if it did not."""
+        """Option of CONNECT by its name; ``None`` if it is missing."""
         return None if self.connect is None else self.connect.get(name)
 
     @property
@@ -413,14 +415,14 @@ class SeenLink:
         return None if self.info is None else release_of(self.info.version)
 
     def add(self, interest: SeenSubscription) -> None:
-        """A subscription is made."""
+        """Add a subscription that begins."""
         self.made += 1
         interest.number = self.made
         self.interests[interest.sid] = interest
         self._place(interest).setdefault(_ordered_by(interest), {})[interest.sid] = interest
 
     def drop(self, interest: SeenSubscription) -> None:
-        """A subscription ends."""
+        """Remove a subscription that ends."""
         interest.active = False
         if self.interests.get(interest.sid) is not interest:
             return
@@ -433,7 +435,7 @@ class SeenLink:
             self.forget(reader)
 
     def forget(self, reader: SeenReader) -> None:
-        """Nobody looks for this reader by its consumer any more."""
+        """Remove this reader from the index by consumer."""
         known = self.readers[reader.consumer]
         del known[reader.number]
         if not known:
@@ -443,36 +445,35 @@ class SeenLink:
         return self.wild if interest.wild else self.exact
 
     def interest_in(self, subject: str) -> list[SeenSubscription]:
-        """Subscriptions that a message on this subject would reach, in the order in which they were
-        made.
-        """
+        """Find the subscriptions that match this subject, in the order in which they were made."""
         found = list(self.exact.get(subject, {}).values())
         if self.wild:
             words = subject.split(".", _WORDS)[:_WORDS]
             for count in range(len(words) + 1):
                 for each in self.wild.get(".".join(words[:count]), {}).values():
                     if subject_matches(each.subject, subject):
-                        found.append(each)  # noqa: PERF401 - three levels in one expression are hard to read
+                        found.append(each)  # noqa: PERF401 - a nested expression is hard to read
         return sorted(found, key=lambda each: each.number) if len(found) > 1 else found
 
     def hear(self, now: int) -> None:
-        """The server says something."""
+        """Note that the server sent something."""
         if now - self.heard >= GAP:
             self.gaps.append((self.heard, now))
         self.heard = now
 
     def consumer_info_seen(self, key: ConsumerKey, since: int) -> int:
-        """When the client asked about this consumer for the first time behind a moment; the moment
-        if it did not.
+        """Find the first time after ``since`` when the client asked for information on a consumer.
+
+        The result is ``since`` if the client did not ask.
         """
         return next((each for each in self.inquiries.get(key, ()) if each > since), since)
 
     def read_by(self, pull: SeenPull) -> int | None:
-        """When the server has read a pull whose time is up by the client's clock, at the latest;
-        ``None`` if it said nothing since.
+        """Give the latest time at which the server can have read a pull that has expired.
 
-        That is at once, unless it said nothing from the pull to its end: then, when it was heard
-        again.
+        The expiry is that of the client's clock. A server that speaks has read the pull at once. If
+        it was silent from the pull until after the expiry, it may have read it when it spoke again.
+        ``None`` means that it has sent nothing since the pull.
         """
         if not self.up:
             return pull.at
@@ -485,8 +486,9 @@ class SeenLink:
 
 
 def _ordered_by(interest: SeenSubscription) -> str:
-    """Where a subscription stands in the table: its subject, or what is before the first wildcard,
-    up to a few words.
+    """Key of a subscription in the index.
+
+    The key is the whole subject, or the tokens before the first wildcard, at most `_WORDS`.
     """
     if not interest.wild:
         return interest.subject
@@ -499,16 +501,15 @@ def _ordered_by(interest: SeenSubscription) -> str:
 
 
 def excess(table: dict[_K, _V], most: int) -> Sequence[_V]:
-    """The older half of a table that has more than so many entries, to be forgotten."""
+    """List the entries to forget if a table has more than ``most``; the newest half stays."""
     return () if len(table) <= most else list(islice(table.values(), len(table) - most // 2))
 
 
 def bound(table: dict[_K, _V], most: int | None = None) -> Sequence[tuple[_K, _V]]:
-    """Forgets the older half of a table that has more than so many entries (`MOST`), and gives what
-    was forgotten.
+    """Forget the older entries of a table that has more than ``most`` (default `MOST`).
 
-    All at once: a dict that loses its first entry again and again looks for the next one through
-    all that went before.
+    The newest half of ``most`` stays; the result is what was forgotten. All go at once, because a
+    dict that loses its first entry again and again must search past the removed ones each time.
     """
     if most is None:
         most = MOST

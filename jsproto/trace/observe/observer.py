@@ -1,17 +1,17 @@
-"""The Observer: a passive ledger over both directions of any client's traffic.
+"""The Observer reads both directions of any client's traffic and reports facts.
 
-Theory. It is the twin of a client that says nothing. Bytes of both directions go in with their
-time, are read by the parser of each side, and change the books (`jsproto.trace.observe.ledger`);
-what happened comes out as facts (`jsproto.trace.observe.facts`). It judges nothing: whether a fact
-is a fault is for `jsproto.trace.judge.lint`. It reads with the parts that the machines are made of:
-the status table, the grammar of acks, the size that the server counts.
+Theory. The Observer is passive. It takes the bytes of both directions with their time, reads them
+with the parser of each side, and updates its records (`jsproto.trace.observe.ledger`). It reports
+events as facts (`jsproto.trace.observe.facts`) and does not judge: `jsproto.trace.judge.lint`
+decides whether a fact is a fault. It uses the same parts as the machines: the status table, the
+grammar of acks, and the message size as the server counts it.
 
-Here are the links and their subscriptions; pulls, deliveries, requests and messages have parts of
-their own (`jsproto.trace.seen`).
+This module follows links and their subscriptions. Other modules of this package follow pulls,
+deliveries, requests and published messages.
 
-Which facts come out does not depend on how the bytes were cut. Memory is bounded, whatever a trace
-holds (`jsproto.trace.observe.ledger`): a table that is full forgets its older half, and a
-connection behind the bound is not read any more.
+The facts do not depend on how the bytes were cut. Memory is bounded for every trace
+(`jsproto.trace.observe.ledger`). A full table forgets its older half. If there are more than
+`MOST_CONNS` connections, the Observer stops reading the oldest.
 """
 
 from __future__ import annotations
@@ -70,30 +70,29 @@ from jsproto.wire.frames import Control, Delivery, Err, Frame, Info
 from jsproto.wire.headers import header_value, status_of
 from jsproto.wire.parser import Parser
 
-#: A server's PING is answered within so much time, or the client has stopped to.
+#: Time in which a client must answer a PING of the server.
 PING_PATIENCE: Final = 10 * SECOND
-#: Time within which subscriptions are made again on a new link.
+#: Time in which a client must restore its subscriptions on a new link.
 SUBSCRIBE_PATIENCE: Final = 10 * SECOND
-#: A link under another name that begins within so much time behind a loss may be the next of the
-#: same client.
+#: A link under another name may continue a lost one if it begins within this time after the loss.
 FOLLOW_PATIENCE: Final = 60 * SECOND
-#: Links that are remembered, the newest.
+#: Highest number of links that stay; the newest.
 MOST_LINKS: Final = 256
-#: Connections that are read at once; where there are more, the oldest are not read any more.
+#: Highest number of connections that are read at once; beyond it, the oldest are dropped.
 MOST_CONNS: Final = 1024
-#: PINGs without an answer that are waited for on one link.
+#: Highest number of unanswered PINGs that are followed on one link.
 MOST_PINGS: Final = 64
 
 _NEXT: Final = "CONSUMER.MSG.NEXT"
-#: Verbs behind which a subscription need not be made again.
+#: Verbs of the user after which the client need not restore a subscription.
 _LEAVING: Final = frozenset({"close", "drain", "stop"})
-#: Ends that the client did not want.
+#: Events that end a link without the client's intention.
 _LOSSES: Final = frozenset({"eof", "lost"})
 _ENDS: Final = frozenset({"eof", "client_close", "closed", "lost"})
 
 
 class _Conn(NamedTuple):
-    """What is read of one connection, and by whom."""
+    """A connection with the parsers of its two directions."""
 
     link: SeenLink
     server: Parser
@@ -101,7 +100,7 @@ class _Conn(NamedTuple):
 
 
 class _Pong(NamedTuple):
-    """A PING of the server is to be answered."""
+    """Check that the client answers a PING of the server."""
 
     link: SeenLink
     line: int
@@ -119,7 +118,7 @@ class _Pong(NamedTuple):
 
 
 class _Again(NamedTuple):
-    """A subscription is to be made again on a new link."""
+    """Check that the client restores a subscription on a new link."""
 
     link: SeenLink
     lost: SeenSubscription
@@ -137,20 +136,20 @@ class _Again(NamedTuple):
 
 @final
 class Observer:
-    """Reads records in order and tells facts.
+    """Reads records in order and reports facts.
 
     Args:
-        tell: called with each fact at once, while the books still show what was known when it
-            happened.
+        tell: called with each fact at once, while the records still show what was known before the
+            event.
 
     Attributes:
         links: the newest links, oldest first.
         consumers: consumers whose configuration is known.
-        commands: commands of clients that were read.
-        frames: frames of servers that were read.
-        unreadable: links whose server's bytes made no sense from a line on: connection, ``<``, and
-            the line. A link that ended right behind the frame that made none is not among them:
-            nothing that anybody could have read is missing.
+        commands: number of client commands that were read.
+        frames: number of server frames that were read.
+        unreadable: connection, ``<``, and line from which the server's bytes broke the grammar. A
+            link that ended directly after its broken frame is not listed, because no other bytes
+            are missing.
     """
 
     __slots__ = (
@@ -185,31 +184,31 @@ class Observer:
         self._conns: dict[str, _Conn] = {}
         self._opened_links = 0
         self._up = 0
-        #: The line in which the server's bytes came last, of each connection whose server made no
-        #: sense.
+        #: For each connection with broken server bytes: the line of its last bytes.
         self._heard_in: dict[str, int] = {}
-        #: Connections were forgotten: what begins in the middle may be one of them, and is not
-        #: read.
+        #: Whether connections were forgotten. Traffic that begins in the middle may then belong to
+        #: one of them, so it is not read.
         self._unread = False
 
     @property
     def awaited(self) -> set[str]:
-        """Kinds of facts that were waited for: their time may have come without them."""
+        """Names of the facts for which a check was scheduled, whether or not they were reported."""
         return self._books.awaited
 
     @property
     def changed(self) -> Sequence[SeenPull]:
-        """Pulls of which the last record has changed what they got, or whether they ended; until
-        the next record.
+        """Pulls that the last record changed: their received amount, or whether they ended.
+
+        The list is valid until the next record.
         """
         return self._books.changed
 
     def tell_to(self, tell: Callable[[Fact], None]) -> None:
-        """Somebody else is told from here on."""
+        """Report facts to another function from now on."""
         self._books.tell = tell
 
     def feed(self, line: int, record: Record) -> None:
-        """One record, which stands in this line; its facts are told on the way. Never raises."""
+        """Read one record, found in this line, and report its facts. Never raises."""
         self._books.move(line, record.at)
         if isinstance(record, Received):
             known = self._conns.get(record.conn) or self._met(record.conn)
@@ -241,7 +240,7 @@ class Observer:
             self._wished(record)
 
     def _senseless(self, conn: str, line: int, *, first: bool) -> None:
-        """What the server says cannot be read, or cannot be read any more."""
+        """Note that the server's bytes cannot be read."""
         if first and len(self.unreadable) < MOST_CONNS:
             self.unreadable.append((conn, "<", line))
             self._heard_in[conn] = line
@@ -249,7 +248,7 @@ class Observer:
             self._heard_in[conn] = line
 
     def _told(self, record: Happened) -> None:
-        """Something that the client says about itself."""
+        """Read an event that the client reports about itself."""
         link = self.link(record.conn)
         if link is None:
             return
@@ -258,15 +257,15 @@ class Observer:
             if isinstance(reply, str):
                 self._deliveries.taken(link, reply)
         elif record.name == "notice" and record.detail.get("kind") == "SLOW_CONSUMER":
-            self._tells(record.conn, tells=False)  # what is dropped is never taken
+            self._tells(record.conn, tells=False)  # the user never takes messages that were dropped
         elif record.name == "client_timeout" and record.detail.get("waiting_for") == "status":
             self._pulls.given_up(link)
 
     def _wished(self, record: Wished) -> None:
-        """Something that the user wants: a recording of ours."""
+        """Read a wish of the user, which only recordings of jsproto contain."""
         link = self.link(record.conn)
         if record.name == "open":
-            self._tells(record.conn, tells=True)  # and what is taken is told too
+            self._tells(record.conn, tells=True)  # such a recording says what the user takes, too
         elif link is not None and record.name in _LEAVING:
             link.left = link.left or not link.up
 
@@ -275,15 +274,15 @@ class Observer:
         if link is not None:
             link.tells = tells
 
-    # ------------------------------------------------------------------------------------------ links
+    # ---------------------------------------------------------------------------------------- links
 
     def link(self, conn: str) -> SeenLink | None:
-        """The newest link of a connection, ``None`` if none was seen."""
+        """The newest link of a connection; ``None`` if none was seen."""
         known = self._conns.get(conn)
         return None if known is None else known.link
 
     def _met(self, conn: str) -> _Conn | None:
-        """A connection of which nothing was seen so far, ``None`` if it may have been forgotten."""
+        """Open a connection that was not seen before; ``None`` if it may have been forgotten."""
         return None if self._unread else self._opened(conn)
 
     def _opened(self, conn: str) -> _Conn:
@@ -294,7 +293,7 @@ class Observer:
         self._opened_links += 1
         self._up += 1
         if before is not None:
-            before.before = None  # one link back is all that is asked for
+            before.before = None  # only one link back is needed
         self.links.append(link)
         if len(self.links) > MOST_LINKS:
             gone = self.links.pop(0)
@@ -305,8 +304,9 @@ class Observer:
         return opened
 
     def _make_room(self) -> None:
-        """Connections that have ended are forgotten first; links that stand share what room there
-        is for their tables.
+        """Forget connections if there are too many, ended ones first.
+
+        Then divide the room for tables among the links that are up.
         """
         if len(self._conns) > MOST_CONNS:
             self._unread = True
@@ -315,7 +315,7 @@ class Observer:
             for _, (link, _, _) in bound(self._conns, MOST_CONNS // 2):
                 link.up = False
                 for sent in link.publishes.values():
-                    sent.answered = True  # so its outcome never counts as lost
+                    sent.answered = True  # so that its outcome does not count as lost
                 link.keep(0)
             self._up = len(self._conns)
         self._books.most = min(MOST, ROOM // self._up)
@@ -336,7 +336,7 @@ class Observer:
         link.requests.clear()
         link.keep(MOST_PAST)
 
-    # ------------------------------------------------------------------------------------------ the server
+    # ----------------------------------------------------------------------------------- the server
 
     def _heard(self, link: SeenLink, frame: Frame) -> None:
         link.hear(self._books.now)
@@ -397,7 +397,7 @@ class Observer:
         if interest is not None and not reply:
             self._pulls.status(link, interest, subject, status, block)
 
-    # ------------------------------------------------------------------------------------------ what must follow
+    # ----------------------------------------------------------------------------- what must follow
 
     def _after_reconnect(self, link: SeenLink) -> None:
         before = link.before
@@ -409,7 +409,7 @@ class Observer:
             elif not interest.subject.startswith("_INBOX."):
                 self._books.watch(self._books.now + SUBSCRIBE_PATIENCE, _Again(link, interest))
 
-    # ------------------------------------------------------------------------------------------ the client
+    # ----------------------------------------------------------------------------------- the client
 
     def _said(self, link: SeenLink, command: ClientCommand) -> None:
         tell = self._books.tell
@@ -436,8 +436,9 @@ class Observer:
                 tell(MalformedSeen(link, command))
 
     def _follow(self, link: SeenLink) -> None:
-        """A link under another name that began where one was lost, of a client that says the same
-        of itself, is that client's next.
+        """Find the lost link that a link under another name continues.
+
+        It does so if exactly one recently lost link sent the same CONNECT.
         """
         if link.before is not None or not link.connect:
             return
@@ -445,8 +446,9 @@ class Observer:
         before = [
             each
             for each in self.links
-            if each.lost and not each.followed and each.conn != link.conn and each.ended >= since
-            and link.at >= each.ended and each.connect == link.connect and self.link(each.conn) is each
+            if each.lost and not each.followed and each.conn != link.conn
+            and each.ended >= since and link.at >= each.ended
+            and each.connect == link.connect and self.link(each.conn) is each
         ]  # fmt: skip
         if len(before) == 1:
             link.before, before[0].followed, before[0].before = before[0], True, None

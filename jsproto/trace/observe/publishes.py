@@ -1,4 +1,4 @@
-"""Messages that clients publish to streams, or to anybody, compared with those before."""
+"""Compares messages that clients publish with earlier ones."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from jsproto.trace.observe.ledger import SECOND, SeenLink, SeenPublish, bound
 from jsproto.wire.client_commands import PubLine
 from jsproto.wire.headers import header_value
 
-#: An answer that does not come for so long is taken for lost by whoever publishes the same again.
+#: If a client repeats a message after this time without an answer, the answer counts as lost.
 PATIENCE: Final = SECOND
 
 
 @final
 class SeenPublishes:
-    """The messages of all links, by their ids, and by their bytes where they have none."""
+    """Keeps the messages of all links by id, or by subject and payload if they have no id."""
 
     __slots__ = ("_books", "_ids", "_payloads", "_stored")
 
     def __init__(self, books: TraceContext) -> None:
         self._books = books
         self._ids: dict[tuple[str, str], SeenPublish] = {}
-        #: Subjects on which a stream has stored something.
+        #: Subjects on which a stream has stored a message.
         self._stored: dict[str, None] = {}
         self._payloads: dict[tuple[str, bytes], SeenPublish] = {}
 
     def publish(self, link: SeenLink, command: PubLine) -> None:
-        """The client publishes something that is not for the API."""
+        """Read a message that the client publishes, and that is not for the API."""
         block = command.block or b""
         msg_id = header_value(block, b"Nats-Msg-Id") or ""
         digest = _digest(command.payload)
@@ -64,10 +64,10 @@ class SeenPublishes:
         if command.reply:
             link.publishes[command.reply] = sent
             for _, forgotten in bound(link.publishes, self._books.most):
-                forgotten.answered = True  # so its outcome never counts as lost
+                forgotten.answered = True  # so that its outcome does not count as lost
 
     def answered(self, sent: SeenPublish, payload: bytes) -> None:
-        """The answer to a message came; that of a stream names the stream."""
+        """Note the answer to a message; the answer of a stream names the stream."""
         sent.answered = True
         if b'"stream"' in payload:
             self._stored[sent.subject] = None

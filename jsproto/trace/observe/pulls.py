@@ -1,19 +1,19 @@
-"""Pulls: what was asked of consumers, what came, how each ended, and who should have asked again.
+"""Follows pulls: what the client asked for, what came, how each ended, and which pull must follow.
 
-Theory. A message names its consumer, not its pull. It is put down to the oldest pull of its
-subscription and consumer that has not ended; a status that names how much of a pull is left moves
-what was put down wrongly, so the sums are the server's at every status.
+Theory. A message names its consumer, but not its pull. The Observer assigns it to the oldest open
+pull of its subscription and consumer. A status may say how much of a pull is left. Then the
+Observer moves wrongly assigned messages to other pulls, so its sums match the server's.
 
-There are two clocks. The client counts a pull as over when its expiry has passed since it was sent;
-by that it is judged. A server that was stopped, or a link that stood still, begins to count when it
-goes on; until then the pull is alive, and what comes is put down to it.
+There are two clocks. The client counts a pull as over when its expiry has passed since it sent the
+pull; the judge uses this clock. A server that was stopped, or that a stalled link kept waiting,
+starts the expiry later. Until then the pull is alive, and messages are assigned to it.
 
-What is owed is counted by consumer and subscription. Behind a wildcard, any number of readers can
-pull beside each other, and then only their inboxes tell them apart. Who takes a new inbox for each
-pull, with pulls that overlap again and again, is one reader.
+Open messages are counted by consumer and subscription. A wildcard subscription can serve several
+readers at once, which only their inboxes distinguish. A client that uses a new inbox for each pull,
+and whose pulls overlap repeatedly, counts as one reader.
 
-Nobody has to ask again who may have enough at hand: only if everything that came was settled is it
-known that nothing waits.
+A client with unsettled messages need not pull again. The Observer expects a pull only if every
+delivered message was settled.
 """
 
 from __future__ import annotations
@@ -54,30 +54,31 @@ from jsproto.trace.observe.ledger import (
 from jsproto.wire.frames import Delivery
 from jsproto.wire.subjects import subject_matches
 
-#: Heartbeats of silence after which a client must have acted; it should after two (ADR-37).
+#: Heartbeats of silence after which a client must have acted; ADR-37 asks it to after two.
 SILENT_BEATS: Final = 4
-#: Time within which somebody who reads on and on asks again.
+#: Time in which a continuous reader must send its next pull.
 PULL_PATIENCE: Final = 30 * SECOND
-#: So many pulls that overlap behind one wildcard are one reader, and not several that were there by
-#: chance.
+#: Overlapping pulls through one wildcard after which they count as one reader. Fewer may come from
+#: several readers by chance.
 OVERLAPS: Final = 3
-#: Refusals are counted over so much time.
+#: Period over which refusals are counted.
 REFUSALS_OVER: Final = 3 * SECOND
-#: Readers of links before that are looked through for pulls that may be alive, and pulls of an
-#: inbox for the one that a status means.
+#: Readers of earlier links that are searched for pulls that may be alive; and pulls of an inbox
+#: that are searched for the one that a status ends.
 MOST_LOOKED: Final = 1024
 MOST_MEANT: Final = 64
-#: The same pull within so much time is one that was kept while there was no link, and sent with its
-#: twin.
+#: An equal pull within this time counts as a duplicate: the client buffered one while it had no
+#: link, and sent both at once.
 AT_ONCE: Final = SECOND // 10
 
 _REFUSING: Final = frozenset({
-    StatusAction.GONE_FOR_NOW, StatusAction.PULL_REFUSED, StatusAction.DOES_NOT_FIT, StatusAction.FATAL, StatusAction.DELETED,
+    StatusAction.GONE_FOR_NOW, StatusAction.PULL_REFUSED, StatusAction.DOES_NOT_FIT,
+    StatusAction.FATAL, StatusAction.DELETED,
 })  # fmt: skip
 
 
 class _Pull(NamedTuple):
-    """A pull is to follow one that a status ended."""
+    """Check that the client sends a pull after one that a status ended."""
 
     link: SeenLink
     reader: SeenReader
@@ -96,7 +97,7 @@ class _Pull(NamedTuple):
 
 
 class _PullAnew(NamedTuple):
-    """A consumer is to be asked again on a new link."""
+    """Check that the client pulls again from a consumer on a new link."""
 
     link: SeenLink
     before: SeenReader
@@ -119,8 +120,9 @@ class _PullAnew(NamedTuple):
 
 
 class _Life(NamedTuple):
-    """The server is to be heard within some heartbeats, or asked again. That a pull has expired
-    meanwhile ends no patience.
+    """Check that a silent server makes the client act within some heartbeats.
+
+    The expiry of the pull does not end the check.
     """
 
     link: SeenLink
@@ -147,13 +149,13 @@ class _Life(NamedTuple):
 
 
 def _kind(pull: SeenPull) -> tuple[int, int, bool]:
-    """What one reader says alike in all its pulls."""
+    """The options that one reader sends in all its pulls."""
     return pull.expires, pull.heartbeat, pull.no_wait
 
 
 @final
 class Pulls:
-    """The pulls of all links."""
+    """Follows the pulls of all links."""
 
     __slots__ = ("_books", "_numbers")
 
@@ -162,7 +164,7 @@ class Pulls:
         self._numbers = 0
 
     def pull(self, link: SeenLink, key: ConsumerKey, token: str, body: bytes) -> None:
-        """The client asks this consumer for messages, to be sent to ``token``."""
+        """Read a pull of the client for this consumer, with ``token`` as its reply subject."""
         pull = pull_of(key, token, body, self._books.now, self._books.line)
         pull.link = link
         interests = link.interest_in(token) if token else []
@@ -221,20 +223,20 @@ class Pulls:
 
     @staticmethod
     def _drop(link: SeenLink, reader: SeenReader) -> None:
-        """There are too many readers of one subscription: this one is forgotten."""
+        """Forget this reader, because its subscription has too many."""
         del reader.interest.readers[reader.consumer]
         link.forget(reader)
 
     @staticmethod
     def _is_one(reader: SeenReader) -> bool:
-        """Whether all inboxes are those of one who reads on and on, with a new one for each pull."""
+        """Whether all inboxes belong to one continuous reader."""
         interest = reader.interest
         if not interest.wild:
             return True
         return reader.loop and not reader.repeated and not interest.shared
 
     def _enter(self, link: SeenLink, reader: SeenReader, lane: Tally, pull: SeenPull) -> None:
-        """The pull goes into the books."""
+        """Add the pull to the tallies."""
         reader.repeated = reader.repeated or lane.last is not None
         reader.pulls += 1
         reader.unsure = reader.unsure or pull.void or pull.vague
@@ -255,7 +257,7 @@ class Pulls:
             self._thin(reader, most)
 
     def _thin(self, reader: SeenReader, most: int) -> None:
-        """So many pulls are under way that the older half is forgotten."""
+        """Forget the older half of too many open pulls."""
         queue = reader.tally.queue
         live = [pull for pull in queue if pull.end is None]
         forgotten = live[: -(most // 2)] if len(live) > most else []
@@ -272,10 +274,10 @@ class Pulls:
             lane.queue.clear()
             lane.queue.extend(kept)
 
-    # ------------------------------------------------------------------------------------------ sums
+    # ----------------------------------------------------------------------------------------- sums
 
     def _lapse(self, reader: SeenReader) -> None:
-        """Pulls whose time is up by the client's clock count no more."""
+        """Remove pulls from the tallies that have expired by the client's clock."""
         now, due = self._books.now, reader.due
         while due and (due[0][2].end is not None or due[0][0] < now):
             pull = heappop(due)[2]
@@ -293,8 +295,9 @@ class Pulls:
 
     @staticmethod
     def _keep(reader: SeenReader, pull: SeenPull) -> None:
-        """A pull that is over is kept for a while, and with the last of an inbox the inbox is
-        forgotten.
+        """Keep a pull that is over, and forget the oldest such pull if there are too many.
+
+        An inbox whose last pull is forgotten is forgotten too.
         """
         reader.past.append(pull)
         if len(reader.past) > MOST_OVER:
@@ -304,7 +307,7 @@ class Pulls:
                 del reader.lanes[old.token]
 
     def _put_down(self, reader: SeenReader, pull: SeenPull, got: int, size: int) -> None:
-        """So much has come for a pull, or has not after all, which may fill it."""
+        """Add to what came for a pull, or subtract if the numbers are negative."""
         counted = pull.counted or pull.end is not None
         self._uncount(reader, pull)
         pull.got, pull.size = pull.got + got, pull.size + size
@@ -322,7 +325,7 @@ class Pulls:
 
     @staticmethod
     def _open_again(reader: SeenReader, pull: SeenPull) -> None:
-        """A pull that was taken for filled is not."""
+        """Open a pull again that only seemed filled."""
         if pull.end is None or pull.lane is None:
             return
         pull.end = None
@@ -340,11 +343,13 @@ class Pulls:
         if pull not in reader.past:
             self._keep(reader, pull)
 
-    # ------------------------------------------------------------------------------------------ what a pull tells
+    # ---------------------------------------------------------------------------- what a pull tells
 
     def _look_for_loop(self, reader: SeenReader, lane: Tally, pull: SeenPull) -> None:
-        """Whether somebody reads on and on: a pull goes out before the one before it is filled, and
-        not only by chance.
+        """Note whether the reader is continuous.
+
+        It is if it pulls from one inbox before the earlier pull is filled. Pulls of different
+        inboxes must overlap `OVERLAPS` times.
         """
         if lane.owed > 0 and not pull.no_wait:
             reader.loop = True
@@ -354,8 +359,9 @@ class Pulls:
 
     @staticmethod
     def _most(reader: SeenReader, tally: Tally, pull: SeenPull) -> None:
-        """What is asked for where nothing is owed; with pulls of another kind, and nothing at hand,
-        another reading begins.
+        """Note how much the client requests when no pull is open.
+
+        If no delivered message is unsettled, a pull with other options begins a new count.
         """
         last = tally.last
         same = last is not None and _kind(last) == _kind(pull)
@@ -365,13 +371,15 @@ class Pulls:
             tally.most = max(tally.most, pull.batch)
             tally.most_bytes = max(tally.most_bytes, pull.max_bytes)
         elif tally is reader.tally and reader.interest.wild and not reader.served:
-            # Several readers can begin beside each other, before anything comes for one of them.
+            # Several readers can start at once, before a message comes for any of them.
             tally.most = tally.owed + pull.batch
             tally.most_bytes = tally.owed_bytes + pull.max_bytes
 
     def _survivors(self, link: SeenLink, reader: SeenReader) -> Iterator[SeenPull]:
-        """Pulls of earlier links, not ended, in inboxes that are listened to again, on a server
-        that may still hold them.
+        """Find open pulls of earlier links whose inboxes this client listens to again.
+
+        Only pulls count that the server of this link may still hold: it is the same server or one
+        of the same cluster.
         """
         subject, looked = reader.interest.subject, 0
         for other in reversed(self._books.links):
@@ -394,8 +402,9 @@ class Pulls:
 
     @staticmethod
     def _shrunk(reader: SeenReader, pull: SeenPull, owed: int) -> int:
-        """How often in a row somebody who reads on and on, and could ask for the most, has asked
-        for less, and got all of it.
+        """Count how many pulls in a row of a continuous reader ask for less than it could.
+
+        Each of them but the first counts only if the one before it was filled.
         """
         interest = reader.interest
         free = reader.loop and not owed and not interest.unsettled and interest.delivered > 0
@@ -409,8 +418,9 @@ class Pulls:
         return reader.shrunk
 
     def _duplicate_pull(self, reader: SeenReader, pull: SeenPull, owed: int) -> SeenPull | None:
-        """The same pull, at most a moment older, on a link that follows another one, if both ask
-        for more than was ever owed there.
+        """Find an equal pull that was sent a moment before on a reconnected link.
+
+        It counts only if both together ask for more than was ever open on the link before.
         """
         last, before = reader.last, None if pull.link is None else pull.link.before
         if before is None or last is None or reader.interest.got or pull.no_wait:
@@ -424,9 +434,7 @@ class Pulls:
         return last if most and owed + pull.batch > max(most) else None
 
     def given_up(self, link: SeenLink) -> None:
-        """The client says that it waits no longer: for the last pull of each reader that is still
-        open.
-        """
+        """Report the last open pull of each reader as abandoned: the client stopped waiting."""
         now = self._books.now
         for readers in link.readers.values():
             for reader in readers.values():
@@ -437,7 +445,7 @@ class Pulls:
                     )
 
     def delivered(self, interest: SeenSubscription, key: ConsumerKey, frame: Delivery) -> None:
-        """A message of this consumer came to this subscription."""
+        """Assign a message of this consumer to a pull of this subscription."""
         reader = interest.readers.get(key)
         if reader is None:
             return
@@ -447,16 +455,16 @@ class Pulls:
             self._put_down(reader, pull, 1, pinned_size(frame) if pull.max_bytes else 0)
 
     def _oldest(self, reader: SeenReader) -> SeenPull | None:
-        """Whose message it is that comes next."""
+        """Find the pull to which the next message belongs."""
         self._lapse(reader)
         now, tally = self._books.now, reader.tally
         while (pull := tally.first()) is not None and (pull.void or pull.over(now)):
             tally.queue.popleft()
-        if pull is None:  # the server still serves somebody: one whose end it never told
+        if pull is None:  # the server still serves a pull whose end it has not reported
             pull = next((each for each in reader.past if each.end is None and not each.void), None)
         return pull
 
-    # ------------------------------------------------------------------------------------------ statuses
+    # ------------------------------------------------------------------------------------- statuses
 
     def status(
         self,
@@ -466,7 +474,7 @@ class Pulls:
         status: tuple[int, str],
         block: bytes,
     ) -> None:
-        """A status came for the pulls that asked with this token."""
+        """Read a status that came for the pulls with this reply subject."""
         row = judge(*status, StatusContext.PULL)
         if row.end is None:
             return
@@ -497,8 +505,9 @@ class Pulls:
         row: StatusRow,
         pending: tuple[int, int] | None,
     ) -> tuple[SeenReader, Tally, SeenPull] | None:
-        """The pull that a status ends: it names the inbox, and sometimes how much is left, but
-        neither pull nor consumer.
+        """Find the pull that a status ends.
+
+        The status names the inbox, and sometimes how much is left, but neither pull nor consumer.
         """
         lanes = [
             (reader, reader.lanes[token])
@@ -530,7 +539,7 @@ class Pulls:
 
     @staticmethod
     def _open(lane: Tally, *, newest: bool) -> list[SeenPull]:
-        """The oldest pulls that have not ended, or the newest."""
+        """List the oldest pulls that have not ended, or the newest."""
         if lane.first() is None:
             return []
         queue = reversed(lane.queue) if newest else lane.queue
@@ -538,12 +547,13 @@ class Pulls:
 
     @staticmethod
     def _fits(pull: SeenPull, pending: tuple[int, int]) -> bool:
-        """Whether so much can be left of it."""
+        """Whether this much can be left of the pull."""
         return pending[0] <= pull.batch and pending[1] <= max(pull.max_bytes, 0)
 
     def _settle(self, reader: SeenReader, pull: SeenPull, left: int, left_bytes: int) -> None:
-        """The server says how much of a pull is left: what was put down to it in excess belongs to
-        others, and what it lacks was theirs.
+        """Correct the sums of a pull by what the server says is left of it.
+
+        Messages that were assigned in excess move to other pulls. Missing ones come from them.
         """
         got = max(0, pull.batch - left)
         size = max(0, pull.max_bytes - left_bytes) if pull.max_bytes else 0
@@ -551,7 +561,7 @@ class Pulls:
         self._uncount(reader, pull)
         pull.got, pull.size = got, size
         others = [*islice(reader.tally.queue, MOST_LOOKED)]
-        if more < 0:  # and pulls that were not filled after all
+        if more < 0:  # messages may also come from pulls that only seemed filled
             others += [
                 each
                 for each in reversed(reader.past)
@@ -577,8 +587,10 @@ class Pulls:
         row: StatusRow,
         pending: tuple[int, int] | None,
     ) -> int:
-        """Many may read one consumer, so only those of one subscription are counted together. What
-        came is the server's number, if it says it.
+        """Count the refusals of one subscription.
+
+        Other subscriptions may read the same consumer, so theirs are counted apart. If the status
+        says how much is left, that number decides whether anything came.
         """
         nothing = pull.got == 0 if pending is None else pending[0] >= pull.batch
         if not nothing or row.verdict not in _REFUSING:
@@ -589,7 +601,7 @@ class Pulls:
             times.popleft()
         return len(times)
 
-    # ------------------------------------------------------------------------------------------ what must follow
+    # ----------------------------------------------------------------------------- what must follow
 
     def _expect_pull(self, link: SeenLink, reader: SeenReader, lost: SeenPull) -> None:
         self._books.watch(
@@ -597,7 +609,7 @@ class Pulls:
         )
 
     def expect_consumer(self, link: SeenLink, before: SeenSubscription) -> None:
-        """The consumers of pulls that were lost with their link are asked again on the new one."""
+        """Expect pulls on the new link for the consumers whose pulls ended with the old one."""
         for reader in before.readers.values():
             if reader.loop and reader.last is not None and not reader.last.no_wait:
                 self._books.watch(

@@ -1,4 +1,4 @@
-"""Requests to the JetStream API and their answers: that is how consumers become known."""
+"""Follows requests to the JetStream API and their answers, from which consumers become known."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _CREATING: Final = frozenset({"CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE"})
 _DESCRIBING: Final = frozenset({"CONSUMER.INFO", "CONSUMER.RESET"})
 
 
-#: Heartbeats of silence after which who reads an ordered consumer must have acted; three raise the
-#: alarm (ADR-15).
+#: Heartbeats of silence after which the client of an ordered consumer must have acted; ADR-15
+#: raises the alarm after three.
 SILENT_BEATS: Final = 6
-#: Who makes a consumer and subscribes within so much time does both for one purpose.
+#: A consumer and a subscription that a client makes within this time belong together.
 AT_ONCE: Final = 2 * SECOND
-#: An ordered consumer that is made anew within so much time behind a gap is so because of it.
+#: An ordered consumer that is created within this time after a gap replaces the one with the gap.
 AFTER_GAP: Final = 5 * SECOND
-#: Time within which the one before is deleted then.
+#: Time in which the client must delete the replaced consumer.
 DELETE_PATIENCE: Final = 10 * SECOND
 
 
 class _Delete(NamedTuple):
-    """The consumer before is to be deleted."""
+    """Check that the client deletes the consumer that it has replaced."""
 
     link: SeenLink
     earlier: SeenConsumer
@@ -59,7 +59,7 @@ class _Delete(NamedTuple):
 
 
 class _Abandoned(NamedTuple):
-    """The consumer of a subscription that has ended is to be deleted."""
+    """Check that the client deletes the consumer of a subscription that it has ended."""
 
     link: SeenLink
     consumer: SeenConsumer
@@ -74,8 +74,9 @@ class _Abandoned(NamedTuple):
 
 
 class _PushLife(NamedTuple):
-    """An ordered consumer that promised heartbeats is to be heard within some of them, or to be
-    made anew.
+    """Check that a silent ordered consumer makes the client create it again.
+
+    The consumer has heartbeats configured, and may miss `SILENT_BEATS` of them.
     """
 
     link: SeenLink
@@ -102,19 +103,19 @@ class _PushLife(NamedTuple):
 
 @final
 class Requests:
-    """The requests of all links."""
+    """Follows the requests of all links."""
 
     __slots__ = ("_books", "_delivering", "_ordered")
 
     def __init__(self, books: TraceContext) -> None:
         self._books = books
-        #: The last incarnation of an ordered consumer, by stream and connection; push consumers by
-        #: their deliver subject.
+        #: The newest consumer of an ordered consumer, by stream and connection; then push consumers
+        #: by their deliver subject.
         self._ordered: dict[tuple[str, str], SeenConsumer] = {}
         self._delivering: dict[str, SeenConsumer] = {}
 
     def ask(self, link: SeenLink, command: PubLine, verb: str, names: tuple[str, ...]) -> None:
-        """The client asks the API."""
+        """Read a request of the client to the API."""
         body = json_object(command.payload)
         request = SeenRequest(
             subject=command.subject,
@@ -162,7 +163,7 @@ class Requests:
             self._books.watch(self._books.now + DELETE_PATIENCE, _Delete(link, earlier))
 
     def _asked(self, request: SeenRequest, config: Json) -> None:
-        """An ordered consumer is known from here on: its first messages may come before the answer."""
+        """Note an ordered consumer at its request: messages may come before the API's answer."""
         key = (request.names[0], request.names[1])
         asked = SeenConsumer(key=key, config=config, at=request.at, line=request.line, expected=1)
         if asked.ordered:
@@ -170,7 +171,7 @@ class Requests:
             bound(self._books.consumers)
 
     def answer(self, link: SeenLink, request: SeenRequest, payload: bytes) -> None:
-        """The API answers."""
+        """Read an answer of the API."""
         body = json_object(payload)
         if body is None:
             return
@@ -219,8 +220,9 @@ class Requests:
         bound(self._delivering)
 
     def ended(self, link: SeenLink, interest: SeenSubscription) -> None:
-        """The client ends a subscription: the consumer that it made for it, in the same moment, is
-        to be deleted.
+        """Expect that the client deletes the consumer of a subscription that it ends.
+
+        This concerns a consumer that the client created at about the time of the subscription.
         """
         made = self.delivering_to(interest.subject)
         if made is None or made.made_by is not link or made.config.get("durable_name"):
@@ -229,6 +231,6 @@ class Requests:
             self._books.watch(self._books.now + DELETE_PATIENCE, _Abandoned(link, made))
 
     def delivering_to(self, subject: str) -> SeenConsumer | None:
-        """The push consumer that delivers to this subject, unless it was deleted."""
+        """Find the push consumer that delivers to this subject; ``None`` if it was deleted."""
         made = self._delivering.get(subject)
         return None if made is None or made.deleted else made
