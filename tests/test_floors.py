@@ -157,13 +157,13 @@ THIN = [
     "_transport.asyncio_protocol",
     "trio",
     "anyio",
-    "_client.nursery_client",
+    "_async_client.nursery_client",
     "_transport.nursery_stream",
     "_transport.backend",
     "blocking",
-    "_client.selector_client",
+    "_sync_client.selector_client",
     "_transport.selector_socket",
-    "_client.background_thread",
+    "_sync_client.background_thread",
 ]
 
 

@@ -49,6 +49,8 @@ from jsproto.ops.backup import (
     planned,
     unlike,
 )
+from jsproto_io._async_client.client import AsyncClient
+from jsproto_io._async_client.facade import AsyncJetStream
 from jsproto_io._backup.folder import (
     CHUNK,
     Archive,
@@ -66,8 +68,6 @@ from jsproto_io._backup.folder import (
     written,
 )
 from jsproto_io._backup.progress import Phase, Progress, ProgressReporter, Tell, silent
-from jsproto_io._client.async_client import AsyncClient
-from jsproto_io._client.facade_async import AsyncJetStream
 
 __all__ = [
     "Phase",

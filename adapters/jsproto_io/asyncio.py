@@ -22,9 +22,13 @@ from typing import NoReturn, Self, TypeVar, Unpack, cast, final
 from jsproto.core.connection.events import Authenticate
 from jsproto.core.connection.server_pool import Server
 from jsproto.errors import ConnectionClosed
-from jsproto_io._client.async_client import AsyncClient, Events, Feed, Sink
-from jsproto_io._client.facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
-from jsproto_io._client.messages import AsyncCoreMessage, AsyncMessage
+from jsproto_io._async_client.client import AsyncClient
+from jsproto_io._async_client.events import Events
+from jsproto_io._async_client.facade import AsyncConsumer, AsyncJetStream, AsyncStream
+from jsproto_io._async_client.feed import Feed
+from jsproto_io._async_client.messages import AsyncCoreMessage, AsyncMessage
+from jsproto_io._async_client.sink import Sink
+from jsproto_io._async_client.waits import changed
 from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Servers, asks, nobody
 from jsproto_io._client.signatures import show_options
 from jsproto_io._transport.asyncio_protocol import AsyncioProtocol, winner_of
@@ -104,7 +108,6 @@ class Client(AsyncClient):
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._armed = 0.0
-        self._kicked = self._thread = 0
         self._closing = False
         self._now = monotonic
 
@@ -120,7 +123,7 @@ class Client(AsyncClient):
         self._pump()
         try:
             while not self._driver.linked():
-                await self._changed()
+                await changed(self)
         except BaseException:
             await self.close()
             raise
@@ -142,7 +145,7 @@ class Client(AsyncClient):
                 self._connection.close(None, self._now())
                 self._pump()
             while not self._driver.closed:
-                await self._changed()
+                await changed(self)
         except asyncio.CancelledError:
             self._connection.close(None, self._now())  # the second time does not wait
             self._pump()

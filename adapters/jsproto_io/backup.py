@@ -1,6 +1,6 @@
-"""Backups in folders, by a blocking client: written by ``_client/generate.py`` from `jsproto_io.async_backup`, which says how. Do not edit."""
+"""Backups in folders, by a blocking client. Made by ``_client/generate.py`` from `jsproto_io.async_backup`: do not edit."""
 
-# ruff: noqa: I001, SLF001 - in the order of the file that it is made of
+# ruff: noqa: SLF001 - how something is done aside is the client's own business
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ from jsproto.ops.backup import (
     planned,
     unlike,
 )
+from jsproto_io._sync_client.client import SyncClient
+from jsproto_io._sync_client.facade import SyncJetStream
 from jsproto_io._backup.folder import (
     CHUNK,
     Archive,
@@ -56,8 +58,6 @@ from jsproto_io._backup.folder import (
     written,
 )
 from jsproto_io._backup.progress import Phase, Progress, ProgressReporter, Tell, silent
-from jsproto_io._client.sync_client import SyncClient
-from jsproto_io._client.facade_sync import SyncJetStream
 
 __all__ = [
     "Phase",

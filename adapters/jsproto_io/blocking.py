@@ -17,17 +17,22 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
-from typing import Self, Unpack, final
+from typing import Self, TypeVar, Unpack, final
 
 from jsproto.core.conversation.conversation import Conversation
 from jsproto.errors import BusyConversation
-from jsproto_io._client.background_thread import BackgroundThread
-from jsproto_io._client.facade_sync import SyncConsumer, SyncJetStream, SyncStream
-from jsproto_io._client.messages import SyncCoreMessage, SyncMessage
 from jsproto_io._client.options import ConnectOptions, Credentials, Servers
-from jsproto_io._client.selector_client import SelectorClient
 from jsproto_io._client.signatures import show_options
-from jsproto_io._client.sync_client import AT_ONCE, IN_USE, Events, Feed, Sink
+from jsproto_io._sync_client.background_thread import BackgroundThread
+from jsproto_io._sync_client.base import IN_USE, NON_BLOCKING
+from jsproto_io._sync_client.events import Events
+from jsproto_io._sync_client.facade import SyncConsumer, SyncJetStream, SyncStream
+from jsproto_io._sync_client.feed import Feed
+from jsproto_io._sync_client.messages import SyncCoreMessage, SyncMessage
+from jsproto_io._sync_client.selector_client import SelectorClient
+from jsproto_io._sync_client.sink import Sink
+
+T = TypeVar("T")
 
 __all__ = [
     "Client",
@@ -121,12 +126,12 @@ class Client(SelectorClient):
             self._keeper.stop()
         super().close()
 
-    def _attend(self, conversation: Conversation[object]) -> None:
+    def _attend(self, conversation: Conversation[T]) -> None:
         self._attended.add(conversation)
         if self._keeper is None and self._network is None:
             keeper = BackgroundThread(self)
             gate = self._gate
-            if not gate.acquire(AT_ONCE):
+            if not gate.acquire(NON_BLOCKING):
                 raise BusyConversation(IN_USE)
             self._keeper, self._gate = keeper, keeper.doors
             gate.release()
@@ -134,7 +139,7 @@ class Client(SelectorClient):
         if self._keeper is not None:
             self._keeper.eager = True
 
-    def _leave(self, conversation: Conversation[object]) -> None:
+    def _leave(self, conversation: Conversation[T]) -> None:
         keeper = self._keeper
         self._attended.discard(conversation)
         if keeper is None or self._attended:
@@ -144,7 +149,7 @@ class Client(SelectorClient):
             return
         keeper.stop()
         self._keeper = None
-        if self._gate is keeper.doors and keeper.doors.acquire(AT_ONCE):
+        if self._gate is keeper.doors and keeper.doors.acquire(NON_BLOCKING):
             self._gate = threading.Lock()
             keeper.doors.release()
 

@@ -22,7 +22,7 @@ else.
 from __future__ import annotations
 
 from jsproto.driver import Told
-from jsproto_io._client.async_client import AsyncClient
+from jsproto_io._async_client.client import AsyncClient
 from jsproto_io._client.options import (
     AsyncCredentials,
     ConnectOptions,
@@ -30,8 +30,8 @@ from jsproto_io._client.options import (
     Servers,
     nobody,
 )
-from jsproto_io._client.selector_client import SelectorClient
 from jsproto_io._event_logger import LoggedEvent, Watcher
+from jsproto_io._sync_client.selector_client import SelectorClient
 from jsproto_io._transport.backend import AddrInfo
 from jsproto_io._transport.selector_socket import SelectorTransport
 

@@ -25,7 +25,7 @@ import pytest
 from jsproto.errors import InvalidConfig
 from jsproto.testing import SimServer
 from jsproto_io import blocking
-from jsproto_io._client.async_client import AsyncClient
+from jsproto_io._async_client.client import AsyncClient
 from jsproto_io.memory import Backend, MemoryServer
 
 __all__ = ["nats", "nats_adapter", "nats_limit", "nats_model", "nats_server", "nats_sync"]

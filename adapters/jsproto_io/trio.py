@@ -1,6 +1,6 @@
 """jsproto on trio: ``async with connect("nats://127.0.0.1:4222") as nc``.
 
-The same words as on asyncio. What is trio's own is said in `jsproto_io._client.nursery_client`:
+The same words as on asyncio. What is trio's own is said in `jsproto_io._async_client.nursery_client`:
 every task lives in a nursery that ``async with`` opens and closes, cancelling ends what was
 cancelled and never the connection, and the exception is always raised. So there is no ``await
 connect(...)``: a nursery has a place in the code.
@@ -12,10 +12,12 @@ from typing import Unpack, final
 
 import trio
 
-from jsproto_io._client.async_client import Events, Feed, Sink
-from jsproto_io._client.facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
-from jsproto_io._client.messages import AsyncCoreMessage, AsyncMessage
-from jsproto_io._client.nursery_client import StructuredClient
+from jsproto_io._async_client.events import Events
+from jsproto_io._async_client.facade import AsyncConsumer, AsyncJetStream, AsyncStream
+from jsproto_io._async_client.feed import Feed
+from jsproto_io._async_client.messages import AsyncCoreMessage, AsyncMessage
+from jsproto_io._async_client.nursery_client import StructuredClient
+from jsproto_io._async_client.sink import Sink
 from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Servers
 from jsproto_io._client.signatures import show_options
 from jsproto_io._transport.backend import AsyncBackend

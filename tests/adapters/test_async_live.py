@@ -28,7 +28,7 @@ from jsproto.jetstream.api.errors import (
 )
 from jsproto.jetstream.errors import ConsumerDeleted
 from jsproto.jetstream.publish.window import Outcome
-from jsproto_io._client.messages import AsyncMessage
+from jsproto_io._async_client.messages import AsyncMessage
 
 pytestmark = pytest.mark.live
 

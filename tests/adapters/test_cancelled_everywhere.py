@@ -19,9 +19,12 @@ import pytest
 
 from jsproto import JetStream
 from jsproto.core.pubsub.request import Flush
-from jsproto_io._client import facade_async
-from jsproto_io._client.async_client import AsyncClient, Events, Feed, Sink
-from jsproto_io._client.messages import AsyncMessage
+from jsproto_io._async_client import facade as facade_async
+from jsproto_io._async_client.client import AsyncClient
+from jsproto_io._async_client.events import Events
+from jsproto_io._async_client.feed import Feed
+from jsproto_io._async_client.messages import AsyncMessage
+from jsproto_io._async_client.sink import Sink
 from jsproto_io._testing.harness import PromiseBroken, settles
 from jsproto_io._testing.model_server import ModelServer
 from jsproto_io.testing import _Rig

@@ -11,7 +11,10 @@ import pytest
 from jsproto.signals import NEED_DATA
 from jsproto_io import asyncio as on_asyncio
 from jsproto_io import blocking as on_blocking
-from jsproto_io._client.async_client import AsyncClient, Feed, Sink
+from jsproto_io._async_client.client import AsyncClient
+from jsproto_io._async_client.feed import Feed
+from jsproto_io._async_client.sink import Sink
+from jsproto_io._async_client.waits import taking
 from jsproto_io._testing.harness import PromiseBroken
 from jsproto_io.testing import CONTRACT, check_driver
 from tests.adapters.table import ADAPTERS
@@ -59,7 +62,7 @@ def test_a_message_taken_before_the_wait_is_found(monkeypatch):
             if item is not NEED_DATA:
                 await asyncio.sleep(0)
                 return item
-            await client._taking(self._seat)
+            await taking(client, self._seat)
 
     monkeypatch.setattr(Feed, "__anext__", greedy)
     broken("cancelled at wait 2", only="cancelled reader")

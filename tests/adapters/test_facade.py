@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import importlib
 import inspect
@@ -38,9 +39,12 @@ from jsproto.jetstream.push.subscription import PushSubscription
 from jsproto.jetstream.range_read.reader import RangeReader
 from jsproto.jetstream.stored.direct_batch import DirectBatch
 from jsproto.jetstream.stored.snapshot import Origin, Restore, Snapshot
-from jsproto_io._client import facade_async, facade_sync, generate
+from jsproto_io._async_client import facade as facade_async
+from jsproto_io._client import generate, uncolour
 from jsproto_io._client.options import ConnectOptions, options_of
+from jsproto_io._sync_client import facade as facade_sync
 
+COROUTINES = (ast.AsyncFunctionDef, ast.Await, ast.AsyncWith, ast.AsyncFor)
 COLOURS = [(generate.ASYNC, facade_async), (generate.SYNC, facade_sync)]
 
 
@@ -56,15 +60,22 @@ def test_the_generated_files_are_what_the_generator_writes_now(colour, module):
     assert inspect.getsource(module) == generate.facade(colour)
 
 
+@pytest.mark.parametrize("name", uncolour.MADE)
+def test_a_file_without_await_is_made_of_the_one_with_it_and_says_so_in_its_first_line(name):
+    text = (generate._PACKAGE / name).read_text(encoding="utf-8")
+
+    assert text == uncolour.blocking(name)
+    assert "Made by ``_client/generate.py``" in text.splitlines()[0]
+    assert not [node for node in ast.walk(ast.parse(text)) if isinstance(node, COROUTINES)]
+
+
 def test_the_generator_says_whether_they_are_fresh_and_writes_what_is_not(tmp_path, monkeypatch):
     assert generate.main(["--check"]) == 0
 
-    home = tmp_path / "_client"
-    home.mkdir()
-    monkeypatch.setattr(generate, "_HERE", home)
+    monkeypatch.setattr(generate, "_PACKAGE", tmp_path)
 
-    assert generate.main(["--check"]) == 3
-    assert list(tmp_path.rglob("*")) == [home]
+    assert generate.main(["--check"]) == 2 + len(uncolour.MADE)
+    assert list(tmp_path.rglob("*")) == []
     assert generate.main([]) == 0
     assert generate.main(["--check"]) == 0
 

@@ -16,9 +16,9 @@ from jsproto.jetstream.api.config.settings import ConsumerSettings, StreamSettin
 from jsproto.jetstream.api.publishing.options import PublishSettings
 from jsproto.wire.commands import Publish
 from jsproto_io import blocking
-from jsproto_io._client.facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
-from jsproto_io._client.facade_sync import SyncConsumer, SyncJetStream, SyncStream
+from jsproto_io._async_client.facade import AsyncConsumer, AsyncJetStream, AsyncStream
 from jsproto_io._client.options import ConnectOptions
+from jsproto_io._sync_client.facade import SyncConsumer, SyncJetStream, SyncStream
 from jsproto_io.asyncio import connect as connect_async
 from jsproto_io.memory import MemoryServer
 

@@ -10,8 +10,8 @@ from time import monotonic
 import pytest
 
 from jsproto.errors import BusyConversation, ConnectionClosed
-from jsproto_io._client.background_thread import BackgroundThread, TwoLevelLock
-from jsproto_io._client.sync_client import AT_ONCE
+from jsproto_io._sync_client.background_thread import BackgroundThread, TwoLevelLock
+from jsproto_io._sync_client.base import NON_BLOCKING
 from jsproto_io.blocking import connect
 from tests.forked import forked
 
@@ -53,13 +53,13 @@ def keep():
 def test_the_gate_lets_one_caller_in_and_keeps_the_keeper_out_meanwhile():
     doors = TwoLevelLock()
 
-    assert doors.acquire(AT_ONCE)
-    assert not doors.acquire(AT_ONCE)
+    assert doors.acquire(NON_BLOCKING)
+    assert not doors.acquire(NON_BLOCKING)
     assert not doors.slip_in()
     doors.release()
     assert doors.slip_in()
     doors.slip_out()
-    assert doors.acquire(AT_ONCE)
+    assert doors.acquire(NON_BLOCKING)
 
 
 def test_a_caller_waits_for_the_keepers_turn_and_for_nothing_else():
@@ -68,7 +68,7 @@ def test_a_caller_waits_for_the_keepers_turn_and_for_nothing_else():
     let_go = threading.Timer(0.02, doors.slip_out)
     let_go.start()
 
-    assert doors.acquire(AT_ONCE)
+    assert doors.acquire(NON_BLOCKING)
     let_go.join()
 
 
@@ -80,7 +80,7 @@ def test_a_caller_interrupted_at_the_inner_door_leaves_the_outer_one_open(monkey
     doors = TwoLevelLock()
     monkeypatch.setattr(doors, "_inner", Interrupted())
     with pytest.raises(KeyboardInterrupt):
-        doors.acquire(AT_ONCE)
+        doors.acquire(NON_BLOCKING)
 
     assert doors._outer.acquire(blocking=False)
 
@@ -114,7 +114,7 @@ def test_a_nearer_deadline_is_seen_at_once(keep):
 def test_while_a_caller_is_inside_it_goes_away_and_comes_back(keep):
     client = Kept(deadline=monotonic())
     keeper = keep(client)
-    keeper.doors.acquire(AT_ONCE)
+    keeper.doors.acquire(NON_BLOCKING)
     keeper.start()
 
     assert not client.turned.wait(0.1)
@@ -140,7 +140,7 @@ def test_with_a_pump_one_caller_at_a_time_is_still_the_rule(nats_server):
         inside, leave = threading.Event(), threading.Event()
 
         def stay():
-            with nc._alone:
+            with nc._guard:
                 inside.set()
                 leave.wait(5)
 

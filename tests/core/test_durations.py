@@ -32,7 +32,7 @@ from jsproto.jetstream.stored.direct_batch import BatchOptions
 from jsproto.jetstream.stored.snapshot import Origin
 from jsproto_io import asyncio as on_asyncio
 from jsproto_io import blocking
-from jsproto_io._client.base import alarm
+from jsproto_io._client.conversations import alarm
 from jsproto_io._testing.nats_server import NatsServer
 
 JS = JetStream()

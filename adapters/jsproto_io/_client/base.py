@@ -11,14 +11,13 @@ import contextlib
 import os
 import ssl
 import weakref
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial, reduce
 from typing import Final, NoReturn, TypeVar, cast, final
 
 from attrs import evolve
 
-from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.dispatcher import Stats
 from jsproto.core.connection.events import Authenticate, Dial, HangUp, Upgrade
@@ -26,36 +25,23 @@ from jsproto.core.connection.options import Options
 from jsproto.core.connection.server_pool import Server, at_addresses
 from jsproto.core.conversation.conversation import Conversation
 from jsproto.core.conversation.message import Message
-from jsproto.core.conversation.procedure import Procedure, Sleep, Steps
-from jsproto.core.numbers import seconds
-from jsproto.driver import ANY_TIME, Driver, Order, WaitSlot, no_conversation
+from jsproto.driver import ANY_TIME, Driver, Order, WaitSlot
 from jsproto.errors import (
-    AuthorizationFailed,
-    ConnectFailed,
     ConnectionClosed,
     ConversationClosed,
-    InvalidConfig,
-    InvalidCredentials,
-    InvalidSubject,
     JsprotoError,
     LinkError,
     LocalProtocolError,
-    RequestTimeout,
     TlsFailed,
     cut,
     shorten,
 )
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.delivery.ack import NAK, AckState
+from jsproto.jetstream.delivery.ack import NAK
 from jsproto.jetstream.delivery.message import JsMessage, Settlement
-from jsproto.jetstream.pull.ack_next import AckNext
-from jsproto.jetstream.pull.consume import Consume
-from jsproto.jetstream.pull.fetch import Fetch
-from jsproto.jetstream.pull.request import OpenPull
-from jsproto.jetstream.status import EndReason
 from jsproto.trace.record.recorder import Recorder
-from jsproto.wire.frames import Delivery, Info
-from jsproto.wire.headers import HeaderItems, Headers
+from jsproto.wire.frames import Info
+from jsproto_io._client.messages import CoreMessage
 from jsproto_io._client.options import ConnectOptions, Servers, check_words, options_of
 from jsproto_io._event_logger import EventLogger, watchers_of
 from jsproto_io._layers.stack import ByteFilter, StackedFilter
@@ -67,37 +53,6 @@ from jsproto_io.proxies import Tunnel, tunnel_of
 from jsproto_io.recording import tape_of
 
 T = TypeVar("T")
-
-#: Commands that are worth a write before the turn ends in which they were made; a write costs what
-#: a few of them cost.
-MANY: Final = 128
-#: Seconds that an acknowledgement waits for room, unless its caller says otherwise.
-SETTLE_PATIENCE: Final = 5.0
-
-
-class CoreMessage(Message):
-    """A core message in the hands of the client that it came through."""
-
-    __slots__ = ("_client",)
-
-    def __init__(self, frame: Delivery, client: object) -> None:  # pyright: ignore[reportMissingSuperCall]
-        # Not through super().__init__: this runs once for each message, and the call would cost
-        # half as much again.
-        self.frame = frame
-        self._headers: Headers | None = None
-        self._client = client
-
-    def _answered(self) -> str:
-        """Where its answer goes.
-
-        Raises:
-            InvalidSubject: nobody waits for an answer.
-        """
-        if not self.reply:
-            raise InvalidSubject(
-                f"expected a message with a reply subject, the one on {shorten(self.subject)} wants no answer"
-            )
-        return self.reply
 
 
 @final
@@ -527,128 +482,3 @@ def _forked() -> None:
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(after_in_child=_forked)
-
-
-def unresolved(server: Server, error: Exception) -> ConnectFailed:
-    """What it means that a name has no address."""
-    seen = "none in time" if type(error) is TimeoutError else f"{type(error).__name__}: {error}"
-    return ConnectFailed(f"expected addresses of {server}, got {seen}")
-
-
-def answer_of(order: Authenticate, given: object) -> Auth:
-    """The answer to who was asked for credentials.
-
-    Raises:
-        InvalidCredentials: it is something else.
-    """
-    if isinstance(given, Auth):
-        return given
-    seen = type(given).__name__
-    if isinstance(given, Coroutine):
-        given.close()  # nobody here can wait for it
-    raise InvalidCredentials(f"expected an Auth as credentials for {order.server}, got {seen}")
-
-
-def refusal_of(order: Authenticate, error: Exception) -> JsprotoError:
-    """What it means that asking for credentials raised: a typed error, and no secret that was in
-    it.
-    """
-    if isinstance(error, JsprotoError):
-        return error
-    return AuthorizationFailed(
-        f"expected credentials for {order.server}, asking for them raised {type(error).__name__}"
-    )
-
-
-def alarm(timeout: float | timedelta) -> Procedure[None]:
-    """A conversation with the clock alone: it ends when so much time has passed.
-
-    Raises:
-        InvalidConfig: it is no duration.
-    """
-    wait = seconds("timeout", timeout, above=False)
-
-    def steps() -> Steps[None]:
-        yield Sleep(wait)
-
-    return Procedure(steps)
-
-
-def conversation_of(given: Conversation[T]) -> Conversation[T]:
-    """What a user gave to be read or filled.
-
-    Raises:
-        InvalidConfig: it is no conversation.
-    """
-    seen: object = given
-    if isinstance(seen, str):
-        raise InvalidConfig(
-            f"expected a conversation, got the text {shorten(seen)}: the stream of that name is"
-            f" nc.jetstream().stream({shorten(seen)})"
-        )
-    if not isinstance(seen, Conversation):
-        raise no_conversation(seen)
-    return given
-
-
-def out_of_time(feed: Conversation[T], timeout: float) -> RequestTimeout:
-    """The error for a reader who waited for so long."""
-    return RequestTimeout(
-        f"expected an item of {type(feed).__name__} within {timeout:g} s, none came"
-    )
-
-
-def run_dry(feed: Conversation[T]) -> JsprotoError:
-    """The error for a reader who wants one item more than there are: it says how the feed ended."""
-    reason: object = getattr(feed, "reason", None)
-    how = f" ({reason.name})" if isinstance(reason, EndReason) else ""
-    return feed.too_late(f"expected another item of {type(feed).__name__}, it has ended{how}")
-
-
-def no_result(conversation: Conversation[T]) -> JsprotoError:
-    """The error for whoever wants the one result of a conversation that ended without."""
-    return conversation.too_late(
-        f"expected a result of {type(conversation).__name__}, it ended without"
-    )
-
-
-def reason_of(feed: Conversation[T]) -> EndReason | None:
-    """How a feed of stored messages ended; ``None`` before, and for other feeds.
-
-    Raises:
-        JsprotoError: it ended badly.
-    """
-    if feed.ended and feed.error is not None:
-        raise feed.error
-    reason: object = getattr(feed, "reason", None)
-    return reason if isinstance(reason, EndReason) else None
-
-
-def pulls_of(feed: Conversation[T], now: float) -> tuple[OpenPull, ...]:
-    """The open pulls of a feed that pulls, oldest first; none of any other."""
-    return feed.pulls(now) if isinstance(feed, (Consume, Fetch)) else ()
-
-
-def unsettled(item: object) -> bool:
-    """Whether a handler gave a message back without a word about it."""
-    return isinstance(item, JsMessage) and item.said in {AckState.OPEN, AckState.CUMULATIVE}
-
-
-def hands_back(feed: Conversation[T]) -> bool:
-    """Whether a feed wants its messages back, and gives the next for it."""
-    return isinstance(feed, AckNext) and not feed.ended
-
-
-def headers_of(given: HeaderItems | None) -> Headers | None:
-    """Headers as commands want them.
-
-    Raises:
-        InvalidHeader: a name or value that no header can carry.
-    """
-    return given if given is None or isinstance(given, Headers) else Headers(given)
-
-
-def failure_of(result: object) -> JsprotoError | None:
-    """The error that a result of a sink stands for, if it stands for one."""
-    error = getattr(result, "error", None)
-    return error if isinstance(error, JsprotoError) else None

@@ -3,7 +3,9 @@ jsproto_io._client.generate``.
 
 The facade (`jsproto.jetstream.context`) says what there is: signatures, docstrings, and by its
 return annotations which verb each description wants. This script puts the verb around each call and
-writes ``facade_async.py`` and ``facade_sync.py`` over the client, `Feed` and `Sink` of that colour.
+writes a ``facade.py`` for each colour, over its client, `Feed` and `Sink`. The clients without
+``await``, and the blocking backup, are made of those with ``await``; see
+`jsproto_io._client.uncolour`.
 Nothing is written by hand there; a test writes them again and compares. ``--check`` says whether
 they are fresh and changes nothing.
 
@@ -24,8 +26,10 @@ from typing import Final, final
 import attrs
 
 from jsproto.jetstream import context
+from jsproto_io._client.uncolour import MADE, blocking
 
-_HERE: Final = Path(__file__).parent
+#: The package that the files are written into.
+_PACKAGE: Final = Path(__file__).parent.parent
 _HANDLES: Final = (
     context.JetStream,
     context.Meta,
@@ -89,7 +93,6 @@ class Colour:
     name: str
     how: str
     file: str
-    client: str
     prefix: str
     wait: str
     noqa: str
@@ -97,10 +100,8 @@ class Colour:
 
 _NOQA: Final = "# ruff: noqa: ASYNC109 - the core keeps the time\n\n"
 
-ASYNC: Final = Colour(
-    "Async", "``await``", "facade_async.py", "async_client.py", "async def", "await ", _NOQA
-)
-SYNC: Final = Colour("Sync", "plain calls", "facade_sync.py", "sync_client.py", "def", "", "")
+ASYNC: Final = Colour("Async", "``await``", "_async_client/facade.py", "async def", "await ", _NOQA)
+SYNC: Final = Colour("Sync", "plain calls", "_sync_client/facade.py", "def", "", "")
 
 
 def facade(colour: Colour) -> str:
@@ -215,7 +216,6 @@ class _Writer:
         """Imports of what was used, as the linter sorts them. The client's module imports this
         file, so checkers alone see that one.
         """
-        own = f"jsproto_io._client.{Path(self._colour.client).stem}"
         self._used |= {f"{self._colour.name}Client", "TYPE_CHECKING"}
         places = dict(_places())
         wanted: dict[str, list[str]] = {}
@@ -227,7 +227,12 @@ class _Writer:
             if at and module.startswith("jsproto") and not modules[at - 1].startswith("jsproto"):
                 text += "\n"
             text += _import(module, wanted[module])
-        return f"{text}\nif TYPE_CHECKING:\n    {_import(own, ['Feed', 'Sink', f'{self._colour.name}Client'])}"
+        text += "\nif TYPE_CHECKING:\n"
+        room = f"jsproto_io._{self._colour.name.lower()}_client"
+        client = f"{self._colour.name}Client"
+        for part, name in (("client", client), ("feed", "Feed"), ("sink", "Sink")):
+            text += f"    from {room}.{part} import {name}\n"
+        return text
 
 
 def _places() -> Iterable[tuple[str, str]]:
@@ -246,7 +251,7 @@ def _places() -> Iterable[tuple[str, str]]:
     yield "IngestResult", "jsproto.jetstream.publish.fast_ingest"
     yield "ToPublish", "jsproto.jetstream.publish.items"
     for colour in (ASYNC, SYNC):
-        yield f"{colour.name}Message", "jsproto_io._client.messages"
+        yield f"{colour.name}Message", f"jsproto_io._{colour.name.lower()}_client.messages"
 
 
 def _import(module: str, names: list[str]) -> str:
@@ -279,46 +284,19 @@ def _indented(doc: str, by: int) -> str:
     return text + ("\n" + " " * by if len(lines) > 1 else "")
 
 
-#: How a file without ``await`` is made of one with it: word by word.
-_UNCOLOURED: Final = (
-    ("async def ", "def "),
-    ("async with ", "with "),
-    ("async for ", "for "),
-    ("await ", ""),
-    ("AsyncClient", "SyncClient"),
-    ("AsyncJetStream", "SyncJetStream"),
-    ("facade_async", "facade_sync"),
-    ("jsproto_io._client.async_client", "jsproto_io._client.sync_client"),
-)
-_ADAPTERS: Final = _HERE.parent
-_SOURCE: Final = "async_backup.py"
-_MADE: Final = "../backup.py"
-_THEIRS: Final = '''"""Backups in folders, by a blocking client: written by ``_client/generate.py`` from `jsproto_io.async_backup`, which says how. Do not edit."""
-
-# ruff: noqa: I001, SLF001 - in the order of the file that it is made of
-'''
-
-
-def blocking_backup() -> str:
-    """The text of the module without ``await``."""
-    text = (_ADAPTERS / _SOURCE).read_text(encoding="utf-8")
-    for word, other in _UNCOLOURED:
-        text = text.replace(word, other)
-    return _THEIRS + text[text.index("\nfrom __future__") :]
-
-
 def main(arguments: list[str]) -> int:
     """Write all files, or with ``--check`` say whether they are fresh."""
     stale = 0
     for name, text in (
         *((each.file, facade(each)) for each in (ASYNC, SYNC)),
-        (_MADE, blocking_backup()),
+        *((name, blocking(name)) for name in MADE),
     ):
-        path = _HERE / name
+        path = _PACKAGE / name
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale += 1
         if "--check" not in arguments:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
     return stale if "--check" in arguments else 0
 

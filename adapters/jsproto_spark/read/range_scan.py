@@ -26,7 +26,7 @@ from jsproto.jetstream.range_read.options import ReadMode
 from jsproto.jetstream.range_read.plan import RangeFacts, RangePlan, plan_of
 from jsproto.jetstream.range_read.reader import RangeReader
 from jsproto.jetstream.range_read.rows import Rows
-from jsproto_io._client.sync_client import Feed
+from jsproto_io._sync_client.feed import Feed
 from jsproto_spark.connections import asking, client, jetstream
 from jsproto_spark.errors import Unreadable, naming, vanished
 from jsproto_spark.options import Settings

@@ -30,7 +30,7 @@ from pyspark.sql.types import StructType
 from jsproto.errors import NoResponders
 from jsproto.jetstream.api.validation.publish_rules import check_window, refuse
 from jsproto.jetstream.publish.window import PublishResult, PublishWindow
-from jsproto_io._client.sync_client import Sink
+from jsproto_io._sync_client.sink import Sink
 from jsproto_spark.code_shipping import CodeShipping
 from jsproto_spark.connections import asking, client
 from jsproto_spark.errors import Unreadable, naming

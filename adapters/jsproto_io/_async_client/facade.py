@@ -57,10 +57,12 @@ from jsproto.jetstream.stored.direct_batch import DirectBatch
 from jsproto.jetstream.stored.snapshot import Origin, Restore, Snapshot
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
-from jsproto_io._client.messages import AsyncMessage
+from jsproto_io._async_client.messages import AsyncMessage
 
 if TYPE_CHECKING:
-    from jsproto_io._client.async_client import AsyncClient, Feed, Sink
+    from jsproto_io._async_client.client import AsyncClient
+    from jsproto_io._async_client.feed import Feed
+    from jsproto_io._async_client.sink import Sink
 
 
 @final

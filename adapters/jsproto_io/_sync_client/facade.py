@@ -55,10 +55,12 @@ from jsproto.jetstream.stored.direct_batch import DirectBatch
 from jsproto.jetstream.stored.snapshot import Origin, Restore, Snapshot
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
-from jsproto_io._client.messages import SyncMessage
+from jsproto_io._sync_client.messages import SyncMessage
 
 if TYPE_CHECKING:
-    from jsproto_io._client.sync_client import Feed, Sink, SyncClient
+    from jsproto_io._sync_client.client import SyncClient
+    from jsproto_io._sync_client.feed import Feed
+    from jsproto_io._sync_client.sink import Sink
 
 
 @final

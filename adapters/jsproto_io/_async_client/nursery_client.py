@@ -38,7 +38,8 @@ from typing import ClassVar, Final, Self, TypeVar, cast
 
 from jsproto.core.connection.events import Authenticate
 from jsproto.core.connection.server_pool import Server
-from jsproto_io._client.async_client import AsyncClient
+from jsproto_io._async_client.client import AsyncClient
+from jsproto_io._async_client.waits import changed
 from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Servers, asks, nobody
 from jsproto_io._transport.backend import NEVER, AddrInfo, AsyncBackend, Event, Nursery, Scope
 from jsproto_io._transport.network import Linked, wrong_clock
@@ -72,7 +73,6 @@ class StructuredClient(AsyncClient):
         super().__init__(servers, options, ask=asks(credentials))
         self._credentials: AsyncCredentials = credentials or nobody
         self._now = self.WAYS.now
-        self._kicked = self._thread = 0
         self._closing = False
         self._armed = NEVER
         self._link: Linked | None = None
@@ -103,9 +103,9 @@ class StructuredClient(AsyncClient):
         nursery.start_soon(self._live)
         try:
             while not self._driver.linked():
-                await self._changed()
+                await changed(self)
         except BaseException:
-            await self._leave()
+            await self._leave_nursery()
             raise
         return self
 
@@ -115,9 +115,9 @@ class StructuredClient(AsyncClient):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._leave()
+        await self._leave_nursery()
 
-    async def _leave(self) -> None:
+    async def _leave_nursery(self) -> None:
         """Close, and see every task to its end, also when cancelled; all of it is bounded."""
         try:
             if self._barred is None:
@@ -140,7 +140,7 @@ class StructuredClient(AsyncClient):
             self._connection.close(None, self._now())
         try:
             while not self._driver.closed:
-                await self._changed()
+                await changed(self)
         except BaseException:
             self._connection.close(None, self._now())  # the second time does not wait
             self._schedule_flush()

@@ -29,9 +29,11 @@ from jsproto.core.conversation.conversation import Conversation
 from jsproto.core.numbers import seconds
 from jsproto.driver import WaitSlot
 from jsproto.errors import ConnectionClosed, JsprotoError
-from jsproto_io._client.base import answer_of, refusal_of
+from jsproto_io._client.handshake import answer_of, refusal_of
 from jsproto_io._client.options import ConnectOptions, Credentials, Servers, asks, nobody
-from jsproto_io._client.sync_client import ClosedLock, NoLock, SyncClient
+from jsproto_io._sync_client.base import ClosedLock, SyncGuard
+from jsproto_io._sync_client.client import SyncClient
+from jsproto_io._sync_client.waits import changed
 from jsproto_io._transport.backend import AddrInfo
 from jsproto_io._transport.network import Plugged
 from jsproto_io._transport.resolver import looked_up
@@ -72,7 +74,7 @@ class SelectorClient(SyncClient):
         pause = seconds("linger", linger, above=False)
         super().__init__(servers, options, ask=asks(credentials))
         self._credentials: Credentials = credentials or nobody
-        self._alone = NoLock(self)
+        self._guard = SyncGuard(self)
         self._now = monotonic
         self._gate = threading.Lock()
         self._feeds = set()
@@ -87,7 +89,7 @@ class SelectorClient(SyncClient):
 
     def __enter__(self) -> Self:
         try:
-            with self._alone:
+            with self._guard:
                 if not self._begun:
                     network = self._find_network()
                     if (
@@ -98,7 +100,7 @@ class SelectorClient(SyncClient):
                 self._begin(self._now())
                 self._pump()
                 while not self._driver.linked():
-                    self._changed()
+                    changed(self)
         except BaseException:
             self.close()
             raise
@@ -114,7 +116,7 @@ class SelectorClient(SyncClient):
         """
         if not self._begun or isinstance(self._gate, ClosedLock):
             return
-        with self._alone:
+        with self._guard:
             try:
                 self._catch_up()
                 self._connection.close(None, self._now())

@@ -1,0 +1,317 @@
+"""The verbs of a client with ``await``: feeds, sinks, core NATS, JetStream and events.
+
+``sync_client.py`` is made of this file by `jsproto_io._client.generate`, as are the other
+``sync_*.py`` files that say so in their first line. What the two colours do in different ways is
+written by hand, in `jsproto_io._async_client.base` and `jsproto_io._async_client.items` and in the
+files of the same names with ``sync``.
+"""
+
+# ruff: noqa: ASYNC109 - the core keeps the time
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from datetime import timedelta
+from types import TracebackType
+from typing import Self, TypeVar, cast, overload
+
+from jsproto.core.connection.server_pool import Server
+from jsproto.core.conversation.conversation import Conversation
+from jsproto.core.conversation.message import Message
+from jsproto.core.conversation.settleable import Settleable
+from jsproto.core.numbers import seconds
+from jsproto.core.pubsub.request import request
+from jsproto.core.pubsub.request_many import RequestMany, Sentinel
+from jsproto.core.pubsub.subscription import Overflow, Subscription
+from jsproto.driver import ANY_TIME, seat_of
+from jsproto.errors import JsprotoError, OutboundFull
+from jsproto.jetstream.api.config.stream import StreamInfo
+from jsproto.jetstream.api.publishing.puback import PubAck
+from jsproto.jetstream.api.requests.messages import StoredMessage
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.publish.batch import BatchPublish
+from jsproto.jetstream.publish.fast_ingest import FastIngest, IngestResult
+from jsproto.jetstream.publish.items import ToPublish
+from jsproto.jetstream.publish.window import PublishResult, PublishWindow
+from jsproto.jetstream.range_read.reader import RangeReader
+from jsproto.jetstream.range_read.rows import Rows
+from jsproto.jetstream.stored.direct_batch import DirectBatch
+from jsproto.jetstream.stored.snapshot import Restore, Snapshot
+from jsproto.signals import NEED_DATA
+from jsproto.wire.headers import HeaderItems
+from jsproto_io._async_client.base import AsyncBase
+from jsproto_io._async_client.events import Events
+from jsproto_io._async_client.facade import AsyncConsumer, AsyncJetStream, AsyncStream
+from jsproto_io._async_client.feed import Feed
+from jsproto_io._async_client.messages import AsyncCoreMessage, AsyncMessage
+from jsproto_io._async_client.sink import Sink
+from jsproto_io._async_client.waits import changed
+from jsproto_io._client.conversations import alarm, conversation_of, headers_of
+from jsproto_io._client.handshake import unresolved
+from jsproto_io._client.signatures import show_settings
+
+T = TypeVar("T")
+FeedT = TypeVar("FeedT", bound=Conversation[JsMessage])
+CoreT = TypeVar("CoreT", bound=Conversation[Message])
+
+show_settings(AsyncJetStream, AsyncStream, AsyncConsumer)
+
+
+class AsyncClient(AsyncBase):
+    """One connection to one NATS system, and what can be done with it."""
+
+    __slots__ = ()
+
+    # ------------------------------------------------------------------ feeds and sinks
+
+    @overload
+    def stream(self, feed: FeedT) -> Feed[AsyncMessage, FeedT]: ...
+    @overload
+    def stream(self, feed: RangeReader) -> Feed[Rows, RangeReader]: ...
+    @overload
+    def stream(self, feed: Snapshot) -> Feed[bytes, Snapshot]: ...
+    @overload
+    def stream(self, feed: DirectBatch) -> Feed[StoredMessage, DirectBatch]: ...
+    @overload
+    def stream(self, feed: Conversation[T]) -> Feed[T]: ...
+    def stream(self, feed: Conversation[T]) -> Feed[T]:
+        """The items of a feed: ``async with nc.stream(feed) as items`` opens it and closes it at
+        the end.
+        """
+        return Feed(self, conversation_of(feed))
+
+    @overload
+    def sink(self, sink: PublishWindow) -> Sink[PublishResult, PublishWindow, ToPublish]: ...
+    @overload
+    def sink(self, sink: BatchPublish) -> Sink[PubAck, BatchPublish, ToPublish]: ...
+    @overload
+    def sink(self, sink: FastIngest) -> Sink[IngestResult, FastIngest, ToPublish]: ...
+    @overload
+    def sink(self, sink: Restore) -> Sink[StreamInfo, Restore, bytes]: ...
+    @overload
+    def sink(self, sink: Conversation[T]) -> Sink[T]: ...
+    def sink(self, sink: Conversation[T]) -> Sink[T]:
+        """A conversation that takes items: ``async with nc.sink(window) as s: await s.put(...)``."""
+        return Sink(self, conversation_of(sink))
+
+    # ------------------------------------------------------------------ core NATS
+
+    def _core(self, feed: CoreT) -> Feed[AsyncCoreMessage, CoreT]:
+        """The messages of a core feed, which are of this client's colour once it is opened."""
+        return cast("Feed[AsyncCoreMessage, CoreT]", Feed(self, feed))
+
+    def subscribe(
+        self,
+        subject: str,
+        *,
+        queue: str = "",
+        limit: int = 0,
+        max_messages: int = 65_536,
+        max_bytes: int = 64 * 1024 * 1024,
+        policy: Overflow = Overflow.DROP_NEWEST,
+    ) -> Feed[AsyncCoreMessage, Subscription]:
+        """Messages on a subject: ``async with nc.subscribe("a.*") as messages: async for msg in
+        messages: ...``.
+
+        Args:
+            subject: may hold wildcards.
+            queue: share the messages with the other members of this queue group.
+            limit: end after so many messages; 0 for none.
+            max_messages: most messages that may wait here; ``max_bytes`` most bytes.
+            max_bytes: see ``max_messages``.
+            policy: what happens to messages that do not fit.
+
+        Raises:
+            InvalidSubject, InvalidConfig: nothing was sent.
+        """
+        return self._core(
+            Subscription(
+                subject,
+                queue=queue,
+                limit=limit,
+                max_messages=max_messages,
+                max_bytes=max_bytes,
+                policy=policy,
+            ),
+        )
+
+    async def request(
+        self,
+        subject: str,
+        payload: bytes | str = b"",
+        *,
+        headers: HeaderItems | None = None,
+        timeout: float | timedelta = 5.0,
+    ) -> AsyncCoreMessage:
+        """Ask on a subject and wait at most ``timeout`` seconds for one answer.
+
+        Raises:
+            NoResponders: nobody listens there.
+            RequestTimeout: no answer in time.
+            ConnectionLost: the link was lost meanwhile.
+        """
+        answer = await self.run(
+            request(subject, payload, headers=headers_of(headers), timeout=timeout)
+        )
+        return AsyncCoreMessage(answer.frame, self)
+
+    def request_many(
+        self,
+        subject: str,
+        payload: bytes | str = b"",
+        *,
+        headers: HeaderItems | None = None,
+        count: int = 0,
+        stall: float | timedelta | None = None,
+        sentinel: Sentinel | None = None,
+        timeout: float | timedelta = 5.0,
+    ) -> Feed[AsyncCoreMessage, RequestMany]:
+        """Ask on a subject and take what many answer: ``async with nc.request_many("who") as
+        answers: async for msg in answers: ...``.
+
+        It ends by whichever comes first; `RequestMany.end_of` of ``answers.feed`` says which it
+        was.
+
+        Args:
+            subject: what is asked.
+            payload: the question.
+            headers: its headers.
+            count: end after so many answers; 0 for no such end.
+            stall: end when no further answer comes for so many seconds.
+            sentinel: end with the answer of which this is true, as `jsproto.empty_payload`; it is
+                not handed out.
+            timeout: seconds for all of it.
+
+        Raises:
+            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent. What the feed raises:
+                `NoResponders` if nobody listens there, `RequestTimeout` if nobody answers,
+                `Disconnected` if the link is lost meanwhile.
+        """
+        return self._core(
+            RequestMany(
+                subject,
+                payload,
+                headers=headers_of(headers),
+                count=count,
+                stall=stall,
+                sentinel=sentinel,
+                timeout=timeout,
+            ),
+        )
+
+    async def rtt(self, timeout: float | timedelta = 10.0) -> float:
+        """The round trip to the server in seconds."""
+        return await self.flush(timeout)
+
+    async def rtts(self, timeout: float | timedelta = 2.0) -> dict[str, float | JsprotoError]:
+        """The round trip to each address of each server that is known, by a connection of its own
+        that is closed again.
+
+        Args:
+            timeout: seconds for each of them.
+
+        Returns:
+            Seconds, or why there is no round trip, by the server at that address; a name without
+            addresses stands for itself, and so does each name behind a proxy, which alone looks
+            them up.
+        """
+        within = seconds("timeout", timeout)
+        found: dict[str, float | JsprotoError] = {}
+        with self._guard:
+            servers = self._connection.servers
+        for server in servers:
+            try:
+                places = (
+                    () if self._named() else await self._places(server.host, server.port, within)
+                )
+            except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
+                found[str(server)] = unresolved(server, error)
+                continue
+            for each in self._probed(server, places):
+                try:
+                    async with self._probe(each, self._words_of_a_probe(within)) as nc:
+                        found[str(each)] = await nc.rtt(within)
+                except JsprotoError as error:
+                    found[str(each)] = error
+        return found
+
+    def jetstream(
+        self,
+        *,
+        domain: str | None = None,
+        prefix: str | None = None,
+        timeout: float | timedelta | None = None,
+    ) -> AsyncJetStream:
+        """JetStream as the option ``jetstream`` says, of another domain, or behind another API
+        prefix.
+
+        Args:
+            domain: name of another domain.
+            prefix: the whole API prefix instead, for an imported API.
+            timeout: seconds that a request waits unless it says otherwise; 5 if nobody says
+                anything.
+        """
+        return AsyncJetStream(self, self._js(domain, prefix, timeout))
+
+    # ------------------------------------------------------------------ life
+
+    @abstractmethod
+    async def __aenter__(self) -> Self:
+        """Connect."""
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def events(self) -> Events:
+        """What happens to the connection from now on, as an async iterator that ends after
+        `Closed`.
+        """
+        with self._guard:
+            return Events(self, self._driver.listen())
+
+    async def reconnect(self, server: str | Server | None = None) -> None:
+        """Leave this server and dial again; what is open goes on by itself.
+
+        Args:
+            server: the one to be dialled next, a URL or one that is known from events or gossip;
+                without it, the next one of the pool.
+
+        Raises:
+            InvalidConfig: it is not known; nothing was done.
+        """
+        with self._guard:
+            self._catch_up()
+            self._connection.reconnect(self._now(), server=server)
+            self._pump()
+
+    # ------------------------------------------------------------------ settling
+
+    async def _settled_with_room(self, once: Settleable, timeout: float | timedelta | None) -> bool:
+        """Wait for room in the outbound buffer, and write what may be written once.
+
+        Raises:
+            OutboundFull: there was no room in time.
+        """
+        clock = None
+        try:
+            while True:
+                try:
+                    return self._connection.settle(once, ANY_TIME)
+                except OutboundFull:
+                    if clock is None and timeout is not None:
+                        clock = alarm(timeout)
+                        self._opened(clock, self._now())
+                    if clock is None:
+                        await changed(self)
+                    elif self._connection.take(clock, self._now()) is NEED_DATA:
+                        await changed(self, seat_of(clock))
+                    else:
+                        raise
+        finally:
+            if clock is not None and not clock.ended:
+                self._connection.close(clock, self._now())
