@@ -1,9 +1,8 @@
-"""A whole adapter on the parts of jsproto_io: any number of clients in one loop of one thread. To
-read, and to copy from.
+"""A complete adapter built from the parts of jsproto_io, to read and to copy from.
 
-All that is new in it is how it waits: one selector sleeps for all clients. So while one of them
-waits for an answer the others are alive: they read, answer pings, say that messages are being
-worked on, and reconnect.
+One loop in one thread drives any number of clients. Only its way of waiting is new: one selector
+sleeps for all clients. While one client waits for an answer, the others stay alive: they read,
+answer PINGs, report progress on messages, and reconnect.
 """
 
 # ruff: noqa: SLF001 - loop and client are one thing in two classes
@@ -20,8 +19,8 @@ class Loop:
         self.clients = set()
 
     def sleep(self, patience=None):
-        """Until something comes for a client or is due, at most so long; gives those whose turn it
-        is.
+        """Wait for data or the next deadline, at most ``patience`` seconds; return the clients to
+        turn.
         """
         due = [client._deadline for client in self.clients if client._deadline is not None]
         if due:
@@ -32,13 +31,13 @@ class Loop:
         return [each for each in self.clients if each in came or (each._deadline or now + 1) <= now]
 
     def turn(self, patience=None):
-        """Whoever waits for nothing in particular keeps all clients alive with this."""
+        """Keep all clients alive while the caller waits for nothing in particular."""
         for client in self.sleep(patience):
-            client._turn(0.0)  # bytes first, time second, then what is to be said
+            client._turn(0.0)  # bytes first, time second, then the output
 
 
 class Client(SelectorClient):
-    """One connection to one NATS system, in a loop with others."""
+    """A connection to one NATS system, in a loop with others."""
 
     __slots__ = ("_loop",)
 
@@ -53,7 +52,7 @@ class Client(SelectorClient):
         return plug
 
     def _drive(self):
-        self._plug.asleep = True  # an interrupt now leaves everything as it is
+        self._plug.asleep = True  # an interrupt during the wait changes nothing
         awake = self._loop.sleep()
         self._plug.asleep = False
         for client in awake:
@@ -72,7 +71,8 @@ class Client(SelectorClient):
 
 
 def connect(servers="nats://127.0.0.1:4222", *, loop, credentials=None, **options):
-    """A client of this loop, to be entered with ``with``; everything else is as in
-    `jsproto_io.blocking`.
+    """Create a client of this loop, to be entered with ``with``.
+
+    Everything else is as in `jsproto_io.blocking`.
     """
     return Client(loop, servers, credentials, options)

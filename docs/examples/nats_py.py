@@ -1,6 +1,4 @@
-"""A pull consumer of jsproto in nats-py's own connection: nats-py keeps the link, jsproto does the
-pulling.
-"""
+"""A pull consumer of jsproto in a nats-py connection: nats-py keeps the connection, jsproto pulls."""
 
 import asyncio
 from contextlib import suppress
@@ -12,7 +10,7 @@ from jsproto import ENDED, NEED_DATA, JetStream, Publish
 from jsproto.embed import ACK, Embedded, Sub, Unsub, acknowledgement, header_block
 
 
-class Feed:  # one conversation on a nats-py connection: a consume, a fetch; iterate over it
+class Feed:  # one conversation on a nats-py connection, such as a fetch; iterate over it
     def __init__(self, nc, conversation):
         self.nc, self.conversation, self.loop = nc, conversation, asyncio.get_running_loop()
         self.machine = Embedded(
@@ -26,7 +24,7 @@ class Feed:  # one conversation on a nats-py connection: a consume, a fetch; ite
         self.turn()
         self.changed.set()
 
-    def turn(self):  # after each input: commands to a worker, the deadline to the event loop
+    def turn(self):  # after each input: give commands to a worker, the deadline to the event loop
         self.commands += self.machine.commands()
         if self.commands and self.worker.done():
             self.worker = self.loop.create_task(self.work())
@@ -37,7 +35,7 @@ class Feed:  # one conversation on a nats-py connection: a consume, a fetch; ite
     async def work(self):
         while self.commands:
             command = self.commands.pop(0)
-            with suppress(nats.errors.Error):  # the link is lost: link_down will say so
+            with suppress(nats.errors.Error):  # the connection is lost: link_down follows
                 if isinstance(command, Publish):
                     await self.nc.publish(command.subject, command.payload, command.reply)
                 elif isinstance(command, Sub):
@@ -59,7 +57,7 @@ class Feed:  # one conversation on a nats-py connection: a consume, a fetch; ite
 
     async def link_down(
         self,
-    ):  # for nats-py's disconnected_cb: nothing of this link may reach the next one
+    ):  # for nats-py's disconnected_cb: no command of this link may reach the next one
         self.worker.cancel()
         self.commands.clear()
         with suppress(nats.errors.Error):
@@ -72,7 +70,7 @@ class Feed:  # one conversation on a nats-py connection: a consume, a fetch; ite
 
     async def __aiter__(self):
         while (item := self.conversation.take(self.loop.time())) is not ENDED:
-            self.turn()  # taking may ask for more
+            self.turn()  # taking may request more
             if item is not NEED_DATA:
                 yield item
             else:
@@ -83,7 +81,7 @@ class Feed:  # one conversation on a nats-py connection: a consume, a fetch; ite
         if (said := acknowledgement(message, verb)) is not None:
             await self.nc.publish(said.subject, said.payload)
 
-    async def close(self):  # what is at hand, and what still comes, goes back to the server
+    async def close(self):  # return waiting and late messages to the server
         self.tell(self.conversation.closed, None)
         await asyncio.wait([self.worker])
 

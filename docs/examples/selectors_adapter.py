@@ -1,9 +1,8 @@
-"""A whole adapter without asyncio, trio or jsproto_io: one thread, one selector, callbacks. To
-read, and to copy from.
+"""A complete adapter without asyncio, trio or jsproto_io, to read and to copy from.
 
-A `Loop` turns for any number of clients. Who waits for an answer asks, and turns the loop for as
-long as it is "not yet"; who does not want to wait leaves a function as the waiter (`Client.each`),
-and to be woken is to be called.
+It has one thread, one selector, and callbacks. A `Loop` drives any number of clients. A call that
+needs an answer asks, and turns the loop while the answer is "not yet". `Client.each` does not
+wait: it registers a function as the waiter, and waking the waiter calls the function.
 """
 
 import errno
@@ -26,7 +25,7 @@ class Loop:
 
     def turn(
         self,
-    ):  # sleep until something comes or is due; then bytes first, time second, callbacks last
+    ):  # wait for data or a deadline; then bytes first, time second, callbacks last
         due = [client.deadline for client in self.clients if client.deadline is not None]
         patience = max(0, min(due) - monotonic()) if due else None
         if self.calls or self.stirred:
@@ -61,7 +60,7 @@ class Client:
         self.driver, self.unsent = Driver(self.connection, client=self), bytearray()
         self.loop.clients.add(self)
         try:
-            self.until(lambda _: self.driver.linked())  # or it raises what connecting failed with
+            self.until(lambda _: self.driver.linked())  # or raises why connecting failed
         except BaseException:
             self.close()
             raise
@@ -70,11 +69,11 @@ class Client:
     def __exit__(self, *_):
         self.close()
 
-    # ---- the verbs
+    # ---- the methods of the user
 
     def until(self, ask, not_yet=False):
         while (answer := ask(monotonic())) is not_yet:
-            self.pump()  # to ask may have left something in the outputs
+            self.pump()  # asking may have changed the outputs
             self.loop.turn()
         self.pump()
         return answer
@@ -104,7 +103,7 @@ class Client:
 
     def each(
         self, conversation, callback, ended
-    ):  # returns at once: whoever turns the loop makes it call back
+    ):  # returns at once; the loop calls back when it is turned
         seat = self.open(conversation)
 
         def look():
@@ -114,7 +113,7 @@ class Client:
             except jsproto.JsprotoError as error:
                 ended(error)
                 return
-            self.pump()  # what is taken is room, and room asks for more
+            self.pump()  # taking makes room, and the feed requests more
             if item is NEED_DATA:
                 seat.taker = look
             elif item is ENDED:
@@ -152,7 +151,7 @@ class Client:
     def open(self, conversation):
         if (
             getattr(conversation, "message", None) is JsMessage
-        ):  # a feed of stored messages makes ours
+        ):  # a feed of deliveries creates messages of our class
             conversation.message = Message
         return self.driver.open(conversation, monotonic())
 
@@ -163,7 +162,9 @@ class Client:
         while self.driver.orders:
             self.obey(self.driver.orders.popleft(), monotonic())
             self.driver.collect()
-            self.loop.stirred = True  # to obey is an input too: look again before anybody sleeps
+            self.loop.stirred = (
+                True  # executing an order is an input too: look again before the loop sleeps
+            )
         self.write(self.connection.data_to_send())
         self.driver.collect()
         self.deadline = self.connection.next_deadline()
@@ -179,7 +180,7 @@ class Client:
         elif isinstance(order, events.Authenticate):
             try:
                 auth = self.credentials(order.server, order.nonce)
-            except Exception as error:  # noqa: BLE001 - what it says may hold a secret: only its type is told
+            except Exception as error:  # noqa: BLE001 - its text may contain a secret: only its type is reported
                 failure = jsproto.AuthorizationFailed(
                     f"asking for credentials raised {type(error)}"
                 )
@@ -206,7 +207,7 @@ class Client:
             self.try_next(None)
 
     def try_next(self, why):
-        for family, kind, proto, _, place in self.places:  # goes on where it stopped
+        for family, kind, proto, _, place in self.places:  # continues where it stopped
             self.sock = socket.socket(family, kind, proto)
             self.sock.settimeout(0.0)
             self.loop.selector.register(self.sock, selectors.EVENT_WRITE, self.opened)
@@ -228,7 +229,7 @@ class Client:
         self.pump()
 
     def ready(self):
-        self.write(b"")  # what the kernel did not take before
+        self.write(b"")  # retry what the kernel did not take before
         try:
             data = self.sock.recv(65_536)
         except BlockingIOError:
@@ -248,7 +249,7 @@ class Client:
         except BlockingIOError:
             pass
         except OSError:
-            self.unsent.clear()  # reading will say why
+            self.unsent.clear()  # reading will report why
         self.loop.selector.modify(self.sock, BOTH if self.unsent else READ, self.ready)
         self.connection.transport_unsent(len(self.unsent), monotonic())
         self.loop.stirred = True
@@ -301,5 +302,5 @@ class Message(JsMessage):
         return self.feed.context.client.settle(self)
 
 
-def connect(servers="nats://127.0.0.1:4222", *, loop=Loop(), **options):  # noqa: B008 - one for all, like the thread
+def connect(servers="nats://127.0.0.1:4222", *, loop=Loop(), **options):  # noqa: B008 - one loop for all clients, like the thread
     return Client(loop, servers, **options)

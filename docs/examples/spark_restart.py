@@ -1,12 +1,11 @@
-"""A streaming query that is stopped in the middle and started again, with a server of its own:
-every message is there once.
+"""Stop a streaming query in the middle and start it again; every message arrives once.
 
     python docs/examples/spark_restart.py
     python docs/examples/spark_restart.py --messages 200000
 
-It starts nats-server (extra ``demo``), fills a stream, and runs a query from the stream into
-Parquet files. The query is stopped when a part of it is through, half as many messages again are
-published while nothing runs, and the same query goes on from its checkpoint.
+The program starts nats-server (extra ``demo``), fills a stream, and runs a query from the stream
+into Parquet files. It stops the query halfway, publishes half as many messages again, and starts
+the same query, which continues from its checkpoint.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from jsproto_io.blocking import connect
 
 
 def fill(url: str, first: int, messages: int) -> None:
-    """Publish so many messages, numbered from ``first`` on."""
+    """Publish messages that are numbered from ``first`` on."""
     with (
         connect(url) as nc,
         nc.jetstream().publish_window(max_pending=4000, results=False) as window,
@@ -36,7 +35,7 @@ def fill(url: str, first: int, messages: int) -> None:
 
 
 def started(spark: SparkSession, url: str, folder: Path, **trigger: object):
-    """The query; called again it goes on where it was."""
+    """Start the query; called again, it continues from its checkpoint."""
     readings = (
         spark.readStream.format("jetstream")
         .options(
@@ -57,7 +56,7 @@ def started(spark: SparkSession, url: str, folder: Path, **trigger: object):
 
 
 def counted(spark: SparkSession, folder: Path) -> tuple[int, int, int]:
-    """Rows, different sequences, and the sum of the numbers in the files."""
+    """Count rows and distinct sequences in the files, and sum up the numbers."""
     seen = spark.read.parquet(str(folder / "readings")).agg(
         F.count("*"), F.countDistinct("sequence"), F.sum("number")
     )
@@ -65,7 +64,7 @@ def counted(spark: SparkSession, folder: Path) -> tuple[int, int, int]:
 
 
 def main(messages: int) -> int:
-    """Fill, run, stop, fill, run, count."""
+    """Fill the stream, run, stop, fill, run again, count."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = (
         SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
