@@ -1,539 +1,273 @@
-"""NATS JetStream as pure protocol state machines: bytes and ticks in, bytes and events out."""
+"""NATS JetStream as pure protocol state machines: bytes and ticks in, bytes and events out.
+
+Here are the names that most programs need. The other ones are in `jsproto.api` (configurations and
+answers of the JetStream API), `jsproto.errors`, `jsproto.events`, `jsproto.core` and
+`jsproto.jetstream` (conversations, for authors of adapters and tools), `jsproto.ops` (reports,
+backups, permissions), `jsproto.trace` and `jsproto.testing`. A name is loaded when a program first
+asks for it.
+"""
 
 from __future__ import annotations
 
-from jsproto.core.connection import events
-from jsproto.core.connection.auth import Auth
-from jsproto.core.connection.connection import Connection
-from jsproto.core.connection.dispatcher import Stats
-from jsproto.core.connection.options import Options, Tls
-from jsproto.core.connection.server_pool import Server
-from jsproto.core.conversation.conversation import Call, Conversation, Port, StopMode
-from jsproto.core.conversation.message import Message
-from jsproto.core.conversation.procedure import Procedure, Sleep
-from jsproto.core.pubsub.request import Flush, request
-from jsproto.core.pubsub.request_all import Gather
-from jsproto.core.pubsub.request_many import Gathered, RequestMany, empty_payload
-from jsproto.core.pubsub.subscription import Overflow, SlowConsumer, Subscription
-from jsproto.errors import (
-    ApiError,
-    AuthorizationFailed,
-    BusyConversation,
-    ConnectFailed,
-    ConnectionClosed,
-    ConnectionLost,
-    ContextUnavailable,
-    ConversationClosed,
-    CredentialsUnavailable,
-    InvalidConfig,
-    InvalidContext,
-    InvalidCredentials,
-    InvalidHeader,
-    InvalidResponse,
-    InvalidSubject,
-    JsprotoError,
-    LinkError,
-    LocalProtocolError,
-    NoResponders,
-    OutboundFull,
-    PayloadTooLarge,
-    PermissionViolation,
-    RemoteProtocolError,
-    RequestTimeout,
-    ServerError,
-    StaleConnection,
-    StatusError,
-    TlsFailed,
-    TlsUnavailable,
-    WebSocketFailed,
-    WindowFull,
-)
-from jsproto.jetstream.api.config.account import AccountInfo, AccountLimits, AccountTier, ApiStats
-from jsproto.jetstream.api.config.cluster import (
-    ClusterInfo,
-    DesiredCluster,
-    DesiredOrigin,
-    DesiredStatus,
-    PeerInfo,
-    Placement,
-)
-from jsproto.jetstream.api.config.consumer import (
-    ConsumerConfig,
-    ConsumerInfo,
-    PriorityGroupState,
-    SequencePair,
-)
-from jsproto.jetstream.api.config.diff import Difference
-from jsproto.jetstream.api.config.enums import (
-    AckPolicy,
-    ConsumerAction,
-    DeliverPolicy,
-    DiscardPolicy,
-    PersistMode,
-    PriorityPolicy,
-    ReplayPolicy,
-    RetentionPolicy,
-    Rollup,
-    StorageType,
-    StoreCompression,
-)
-from jsproto.jetstream.api.config.stream import (
-    ConsumerLimits,
-    ExternalStream,
-    LostStreamData,
-    Republish,
-    StreamAlternate,
-    StreamConfig,
-    StreamConsumerSource,
-    StreamInfo,
-    StreamSource,
-    StreamSourceInfo,
-    StreamState,
-    SubjectTransform,
-)
-from jsproto.jetstream.api.error_codes import ErrorCode
-from jsproto.jetstream.api.errors import (
-    AlreadyExists,
-    AmbiguousSubject,
-    ApiLevelTooLow,
-    BatchUnsupported,
-    ConfigIgnored,
-    ConsumerDoesNotExist,
-    ConsumerExists,
-    ConsumerNotFound,
-    ExpectationFailed,
-    InvalidBatch,
-    InvalidConfiguration,
-    InvalidMessage,
-    InvalidPubAck,
-    InvalidRequest,
-    JetStreamError,
-    JetStreamNotEnabled,
-    LimitReached,
-    MessageNotFound,
-    MessageSizeExceeded,
-    NotFound,
-    Refused,
-    RequestContext,
-    RetryLater,
-    SequenceNotFound,
-    StreamExists,
-    StreamFull,
-    StreamNotFound,
-    StreamSealed,
-    Unavailable,
-    WrongLastMessageId,
-    WrongLastSequence,
-    WrongStream,
-)
-from jsproto.jetstream.api.events.advisories import Event, MessageFate, read_event
-from jsproto.jetstream.api.events.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
-from jsproto.jetstream.api.events.schemas import event_schema
-from jsproto.jetstream.api.publishing.counter import Counter
-from jsproto.jetstream.api.publishing.fast_ingest import GapMode
-from jsproto.jetstream.api.publishing.options import PublishOptions
-from jsproto.jetstream.api.publishing.puback import PubAck
-from jsproto.jetstream.api.publishing.schedule import Schedule
-from jsproto.jetstream.api.requests.inventory import Inventory
-from jsproto.jetstream.api.requests.maintenance import Pause
-from jsproto.jetstream.api.requests.messages import MessageSelector, StoredMessage
-from jsproto.jetstream.api.requests.paging import Listing
-from jsproto.jetstream.api.requests.publish import compose
-from jsproto.jetstream.api.requests.system import ServerAnswer, ServerIdentity
-from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto.jetstream.api.validation.api_level import check_level, required_level
-from jsproto.jetstream.api.validation.publish_rules import check_publish
-from jsproto.jetstream.api.validation.rules import (
-    RuleViolation,
-    check_consumer,
-    check_stream,
-    check_stream_update,
-)
-from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream, System
-from jsproto.jetstream.delivery.ack import (
-    Ack,
-    AckState,
-    AckSubject,
-    InProgress,
-    InvalidAckSubject,
-    Nak,
-    Next,
-    Term,
-)
-from jsproto.jetstream.delivery.ack_options import AckOptions
-from jsproto.jetstream.delivery.message import AckBatch, JsMessage, confirmed, settlement
-from jsproto.jetstream.errors import (
-    AlreadySettled,
-    ApiLevelRefused,
-    BadRequest,
-    BatchAbandoned,
-    ConsumerDeleted,
-    ConsumerIsPush,
-    DataLost,
-    DirectUnavailable,
-    HeartbeatsMissed,
-    LeadershipChanged,
-    LimitExceeded,
-    MessagesLost,
-    MessageTooLarge,
-    NothingFound,
-    PinLost,
-    PublishDropped,
-    ReadStalled,
-    ServerShutdown,
-    SnapshotBroken,
-    StreamRecreated,
-    TooManyResults,
-    UnknownStatus,
-)
-from jsproto.jetstream.gaps import Gap
-from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedNotice
-from jsproto.jetstream.ordered.options import OrderedOptions, SourceKind
-from jsproto.jetstream.ordered.view import Messages, View
-from jsproto.jetstream.publish.batch import BatchPublish, WholeBatch
-from jsproto.jetstream.publish.exactly_once import RetryPolicy
-from jsproto.jetstream.publish.fast_ingest import FastIngest, IngestFault, IngestNotice
-from jsproto.jetstream.publish.window import Outcome, PublishResult, PublishWindow
-from jsproto.jetstream.pull.ack_next import AckNext
-from jsproto.jetstream.pull.consume import Consume
-from jsproto.jetstream.pull.consume_options import ConsumeOptions, OnDeleted
-from jsproto.jetstream.pull.fetch import Fetch
-from jsproto.jetstream.pull.fetch_options import FetchMode, FetchOptions
-from jsproto.jetstream.pull.request import OpenPull, PullNotice
-from jsproto.jetstream.push.base import PushNotice
-from jsproto.jetstream.push.options import PushOptions
-from jsproto.jetstream.push.subscribe import Subscribe
-from jsproto.jetstream.push.subscribe_checks import (
-    ConfigMismatch,
-    ConsumerHasFlowControl,
-    ConsumerHasGroup,
-    ConsumerHasHeartbeat,
-    ConsumerHasNoGroup,
-    DuplicateSubscription,
-    FilterMismatch,
-    FlowControlWithoutHeartbeat,
-    NoMatchingStream,
-    NoSubject,
-    OtherGroup,
-    PullAckPolicy,
-    PullOnPush,
-    PullWithDeliverSubject,
-    PushOnPull,
-    QueueWithFlowControl,
-    QueueWithHeartbeat,
-    RaceLost,
-    SubscribeRefused,
-)
-from jsproto.jetstream.push.subscription import PushSubscription
-from jsproto.jetstream.range_read.options import RangeOptions, ReadMode
-from jsproto.jetstream.range_read.plan import RangeFacts, RangePart, RangePlan, plan_of
-from jsproto.jetstream.range_read.progress import LostRange
-from jsproto.jetstream.range_read.reader import RangeReader
-from jsproto.jetstream.range_read.rows import Row, Rows
-from jsproto.jetstream.range_read.states import RangeNotice
-from jsproto.jetstream.status import EndReason
-from jsproto.jetstream.stored.direct_batch import BatchOptions, DirectBatch
-from jsproto.jetstream.stored.snapshot import Origin, Restore, Snapshot
-from jsproto.ops.backup import InvalidBackup, RestoreConflict, RestoreFailed
-from jsproto.ops.event_lines import event_line
-from jsproto.ops.nats_context import NatsContext
-from jsproto.ops.permissions import Permissions
-from jsproto.ops.reports import (
-    Report,
-    cluster_report,
-    consumer_report,
-    replication_dot,
-    replication_report,
-    stream_report,
-)
-from jsproto.ops.sizes import stored_size
-from jsproto.signals import ENDED, NEED_DATA, Signal
+from typing import TYPE_CHECKING, Final
+
+from jsproto.lazy import lazy_names
 from jsproto.version import __version__ as __version__
-from jsproto.wire.commands import Publish
-from jsproto.wire.frames import Info
-from jsproto.wire.headers import HeaderDefect, Headers
+
+if TYPE_CHECKING:
+    from jsproto import api, core, driver, embed, errors, events, jetstream, ops, testing, trace
+    from jsproto.core.connection.auth import Auth
+    from jsproto.core.connection.connection import Connection
+    from jsproto.core.connection.options import Options, Tls
+    from jsproto.core.connection.server_pool import Server
+    from jsproto.core.conversation.conversation import Conversation, StopMode
+    from jsproto.core.conversation.message import Message
+    from jsproto.core.conversation.procedure import Procedure
+    from jsproto.core.pubsub.request import Flush, request
+    from jsproto.core.pubsub.request_all import Gather
+    from jsproto.core.pubsub.request_many import RequestMany
+    from jsproto.core.pubsub.subscription import Overflow, Subscription
+    from jsproto.driver import Driver
+    from jsproto.embed import Embedded
+    from jsproto.errors.tree import (
+        AuthorizationFailed,
+        ConnectFailed,
+        ConnectionClosed,
+        ConnectionLost,
+        InvalidConfig,
+        InvalidSubject,
+        JsprotoError,
+        LinkError,
+        LocalProtocolError,
+        NoResponders,
+        PermissionViolation,
+        RemoteProtocolError,
+        RequestTimeout,
+        ServerError,
+        StatusError,
+    )
+    from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
+    from jsproto.jetstream.api.config.enums import (
+        AckPolicy,
+        DeliverPolicy,
+        DiscardPolicy,
+        RetentionPolicy,
+        StorageType,
+    )
+    from jsproto.jetstream.api.config.stream import (
+        StreamConfig,
+        StreamInfo,
+        StreamSource,
+        SubjectTransform,
+    )
+    from jsproto.jetstream.api.errors import (
+        ConsumerNotFound,
+        JetStreamError,
+        MessageNotFound,
+        StreamNotFound,
+        WrongLastSequence,
+    )
+    from jsproto.jetstream.api.publishing.options import PublishOptions
+    from jsproto.jetstream.api.publishing.puback import PubAck
+    from jsproto.jetstream.context.consumer import Consumer
+    from jsproto.jetstream.context.jetstream import JetStream
+    from jsproto.jetstream.context.stream import Stream
+    from jsproto.jetstream.delivery.ack import Ack, InProgress, Nak, Next, Term
+    from jsproto.jetstream.delivery.ack_options import AckOptions
+    from jsproto.jetstream.delivery.message import JsMessage
+    from jsproto.jetstream.ordered.consumer import OrderedConsumer
+    from jsproto.jetstream.ordered.options import OrderedOptions, SourceKind
+    from jsproto.jetstream.publish.exactly_once import RetryPolicy
+    from jsproto.jetstream.publish.window import Outcome, PublishWindow
+    from jsproto.jetstream.pull.consume import Consume
+    from jsproto.jetstream.pull.consume_options import ConsumeOptions
+    from jsproto.jetstream.pull.fetch import Fetch
+    from jsproto.jetstream.pull.fetch_options import FetchMode, FetchOptions
+    from jsproto.jetstream.push.options import PushOptions
+    from jsproto.jetstream.push.subscription import PushSubscription
+    from jsproto.signals import ENDED, NEED_DATA
+    from jsproto.wire.commands import Publish
+    from jsproto.wire.headers import Headers
 
 __all__ = [
     "ENDED",
     "NEED_DATA",
-    "AccountInfo",
-    "AccountLimits",
-    "AccountTier",
     "Ack",
-    "AckBatch",
-    "AckNext",
     "AckOptions",
     "AckPolicy",
-    "AckState",
-    "AckSubject",
-    "AlreadyExists",
-    "AlreadySettled",
-    "AmbiguousSubject",
-    "ApiError",
-    "ApiLevelRefused",
-    "ApiLevelTooLow",
-    "ApiStats",
     "Auth",
     "AuthorizationFailed",
-    "BadRequest",
-    "BatchAbandoned",
-    "BatchOptions",
-    "BatchPublish",
-    "BatchUnsupported",
-    "BusyConversation",
-    "Call",
-    "ClusterInfo",
-    "ConfigIgnored",
-    "ConfigMismatch",
     "ConnectFailed",
     "Connection",
     "ConnectionClosed",
     "ConnectionLost",
-    "Connz",
     "Consume",
     "ConsumeOptions",
     "Consumer",
-    "ConsumerAction",
     "ConsumerConfig",
-    "ConsumerDeleted",
-    "ConsumerDoesNotExist",
-    "ConsumerExists",
-    "ConsumerHasFlowControl",
-    "ConsumerHasGroup",
-    "ConsumerHasHeartbeat",
-    "ConsumerHasNoGroup",
     "ConsumerInfo",
-    "ConsumerIsPush",
-    "ConsumerLimits",
     "ConsumerNotFound",
-    "ContextUnavailable",
     "Conversation",
-    "ConversationClosed",
-    "Counter",
-    "CredentialsUnavailable",
-    "DataLost",
     "DeliverPolicy",
-    "DesiredCluster",
-    "DesiredOrigin",
-    "DesiredStatus",
-    "Difference",
-    "DirectBatch",
-    "DirectUnavailable",
     "DiscardPolicy",
-    "DuplicateSubscription",
-    "EndReason",
-    "ErrorCode",
-    "Event",
-    "ExpectationFailed",
-    "ExternalStream",
-    "FastIngest",
+    "Driver",
+    "Embedded",
     "Fetch",
     "FetchMode",
     "FetchOptions",
-    "FilterMismatch",
-    "FlowControlWithoutHeartbeat",
     "Flush",
-    "Gap",
-    "GapMode",
     "Gather",
-    "Gathered",
-    "HeaderDefect",
     "Headers",
-    "Healthz",
-    "HeartbeatsMissed",
     "InProgress",
-    "Info",
-    "IngestFault",
-    "IngestNotice",
-    "InvalidAckSubject",
-    "InvalidBackup",
-    "InvalidBatch",
     "InvalidConfig",
-    "InvalidConfiguration",
-    "InvalidContext",
-    "InvalidCredentials",
-    "InvalidHeader",
-    "InvalidMessage",
-    "InvalidPubAck",
-    "InvalidRequest",
-    "InvalidResponse",
     "InvalidSubject",
-    "Inventory",
     "JetStream",
     "JetStreamError",
-    "JetStreamNotEnabled",
     "JsMessage",
     "JsprotoError",
-    "Jsz",
-    "LeadershipChanged",
-    "LimitExceeded",
-    "LimitReached",
     "LinkError",
-    "Listing",
     "LocalProtocolError",
-    "LostRange",
-    "LostStreamData",
     "Message",
-    "MessageFate",
     "MessageNotFound",
-    "MessageSelector",
-    "MessageSizeExceeded",
-    "MessageTooLarge",
-    "Messages",
-    "MessagesLost",
-    "Meta",
     "Nak",
-    "NatsContext",
     "Next",
-    "NoMatchingStream",
     "NoResponders",
-    "NoSubject",
-    "NotFound",
-    "NothingFound",
-    "OnDeleted",
-    "OpenPull",
     "Options",
     "OrderedConsumer",
-    "OrderedNotice",
     "OrderedOptions",
-    "Origin",
-    "OtherGroup",
-    "OutboundFull",
     "Outcome",
     "Overflow",
-    "Pause",
-    "PayloadTooLarge",
-    "PeerInfo",
     "PermissionViolation",
-    "Permissions",
-    "PersistMode",
-    "PinLost",
-    "Placement",
-    "Port",
-    "PriorityGroupState",
-    "PriorityPolicy",
     "Procedure",
     "PubAck",
     "Publish",
-    "PublishDropped",
     "PublishOptions",
-    "PublishResult",
     "PublishWindow",
-    "PullAckPolicy",
-    "PullNotice",
-    "PullOnPush",
-    "PullWithDeliverSubject",
-    "PushNotice",
-    "PushOnPull",
     "PushOptions",
     "PushSubscription",
-    "QueueWithFlowControl",
-    "QueueWithHeartbeat",
-    "RaceLost",
-    "RangeFacts",
-    "RangeNotice",
-    "RangeOptions",
-    "RangePart",
-    "RangePlan",
-    "RangeReader",
-    "ReadMode",
-    "ReadStalled",
-    "Refused",
     "RemoteProtocolError",
-    "ReplayPolicy",
-    "Report",
-    "Republish",
-    "RequestContext",
     "RequestMany",
     "RequestTimeout",
-    "Restore",
-    "RestoreConflict",
-    "RestoreFailed",
     "RetentionPolicy",
-    "RetryLater",
     "RetryPolicy",
-    "Rollup",
-    "Row",
-    "Rows",
-    "RuleViolation",
-    "Schedule",
-    "SequenceNotFound",
-    "SequencePair",
     "Server",
-    "ServerAnswer",
     "ServerError",
-    "ServerIdentity",
-    "ServerShutdown",
-    "Signal",
-    "Sleep",
-    "SlowConsumer",
-    "Snapshot",
-    "SnapshotBroken",
     "SourceKind",
-    "StaleConnection",
-    "Stats",
-    "Statsz",
     "StatusError",
     "StopMode",
     "StorageType",
-    "StoreCompression",
-    "StoredMessage",
-    "StoredMessages",
     "Stream",
-    "StreamAlternate",
     "StreamConfig",
-    "StreamConsumerSource",
-    "StreamExists",
-    "StreamFull",
     "StreamInfo",
     "StreamNotFound",
-    "StreamRecreated",
-    "StreamSealed",
     "StreamSource",
-    "StreamSourceInfo",
-    "StreamState",
     "SubjectTransform",
-    "Subscribe",
-    "SubscribeRefused",
     "Subscription",
-    "System",
     "Term",
-    "Timestamp",
     "Tls",
-    "TlsFailed",
-    "TlsUnavailable",
-    "TooManyResults",
-    "Unavailable",
-    "UnknownStatus",
-    "UserInfo",
-    "Varz",
-    "View",
-    "WebSocketFailed",
-    "WholeBatch",
-    "WindowFull",
-    "WrongLastMessageId",
     "WrongLastSequence",
-    "WrongStream",
-    "check_consumer",
-    "check_level",
-    "check_publish",
-    "check_stream",
-    "check_stream_update",
-    "cluster_report",
-    "compose",
-    "confirmed",
-    "consumer_report",
-    "empty_payload",
-    "event_line",
-    "event_schema",
+    "api",
+    "core",
+    "driver",
+    "embed",
+    "errors",
     "events",
-    "plan_of",
-    "read_event",
-    "replication_dot",
-    "replication_report",
+    "jetstream",
+    "ops",
     "request",
-    "required_level",
-    "settlement",
-    "stored_size",
-    "stream_report",
+    "testing",
+    "trace",
 ]
+
+_HOMES: Final = {
+    "ENDED": "jsproto.signals",
+    "NEED_DATA": "jsproto.signals",
+    "Ack": "jsproto.jetstream.delivery.ack",
+    "AckOptions": "jsproto.jetstream.delivery.ack_options",
+    "AckPolicy": "jsproto.jetstream.api.config.enums",
+    "Auth": "jsproto.core.connection.auth",
+    "AuthorizationFailed": "jsproto.errors.tree",
+    "ConnectFailed": "jsproto.errors.tree",
+    "Connection": "jsproto.core.connection.connection",
+    "ConnectionClosed": "jsproto.errors.tree",
+    "ConnectionLost": "jsproto.errors.tree",
+    "Consume": "jsproto.jetstream.pull.consume",
+    "ConsumeOptions": "jsproto.jetstream.pull.consume_options",
+    "Consumer": "jsproto.jetstream.context.consumer",
+    "ConsumerConfig": "jsproto.jetstream.api.config.consumer",
+    "ConsumerInfo": "jsproto.jetstream.api.config.consumer",
+    "ConsumerNotFound": "jsproto.jetstream.api.errors",
+    "Conversation": "jsproto.core.conversation.conversation",
+    "DeliverPolicy": "jsproto.jetstream.api.config.enums",
+    "DiscardPolicy": "jsproto.jetstream.api.config.enums",
+    "Driver": "jsproto.driver",
+    "Embedded": "jsproto.embed",
+    "Fetch": "jsproto.jetstream.pull.fetch",
+    "FetchMode": "jsproto.jetstream.pull.fetch_options",
+    "FetchOptions": "jsproto.jetstream.pull.fetch_options",
+    "Flush": "jsproto.core.pubsub.request",
+    "Gather": "jsproto.core.pubsub.request_all",
+    "Headers": "jsproto.wire.headers",
+    "InProgress": "jsproto.jetstream.delivery.ack",
+    "InvalidConfig": "jsproto.errors.tree",
+    "InvalidSubject": "jsproto.errors.tree",
+    "JetStream": "jsproto.jetstream.context.jetstream",
+    "JetStreamError": "jsproto.jetstream.api.errors",
+    "JsMessage": "jsproto.jetstream.delivery.message",
+    "JsprotoError": "jsproto.errors.tree",
+    "LinkError": "jsproto.errors.tree",
+    "LocalProtocolError": "jsproto.errors.tree",
+    "Message": "jsproto.core.conversation.message",
+    "MessageNotFound": "jsproto.jetstream.api.errors",
+    "Nak": "jsproto.jetstream.delivery.ack",
+    "Next": "jsproto.jetstream.delivery.ack",
+    "NoResponders": "jsproto.errors.tree",
+    "Options": "jsproto.core.connection.options",
+    "OrderedConsumer": "jsproto.jetstream.ordered.consumer",
+    "OrderedOptions": "jsproto.jetstream.ordered.options",
+    "Outcome": "jsproto.jetstream.publish.window",
+    "Overflow": "jsproto.core.pubsub.subscription",
+    "PermissionViolation": "jsproto.errors.tree",
+    "Procedure": "jsproto.core.conversation.procedure",
+    "PubAck": "jsproto.jetstream.api.publishing.puback",
+    "Publish": "jsproto.wire.commands",
+    "PublishOptions": "jsproto.jetstream.api.publishing.options",
+    "PublishWindow": "jsproto.jetstream.publish.window",
+    "PushOptions": "jsproto.jetstream.push.options",
+    "PushSubscription": "jsproto.jetstream.push.subscription",
+    "RemoteProtocolError": "jsproto.errors.tree",
+    "RequestMany": "jsproto.core.pubsub.request_many",
+    "RequestTimeout": "jsproto.errors.tree",
+    "RetentionPolicy": "jsproto.jetstream.api.config.enums",
+    "RetryPolicy": "jsproto.jetstream.publish.exactly_once",
+    "Server": "jsproto.core.connection.server_pool",
+    "ServerError": "jsproto.errors.tree",
+    "SourceKind": "jsproto.jetstream.ordered.options",
+    "StatusError": "jsproto.errors.tree",
+    "StopMode": "jsproto.core.conversation.conversation",
+    "StorageType": "jsproto.jetstream.api.config.enums",
+    "Stream": "jsproto.jetstream.context.stream",
+    "StreamConfig": "jsproto.jetstream.api.config.stream",
+    "StreamInfo": "jsproto.jetstream.api.config.stream",
+    "StreamNotFound": "jsproto.jetstream.api.errors",
+    "StreamSource": "jsproto.jetstream.api.config.stream",
+    "SubjectTransform": "jsproto.jetstream.api.config.stream",
+    "Subscription": "jsproto.core.pubsub.subscription",
+    "Term": "jsproto.jetstream.delivery.ack",
+    "Tls": "jsproto.core.connection.options",
+    "WrongLastSequence": "jsproto.jetstream.api.errors",
+    "api": "jsproto.api",
+    "core": "jsproto.core",
+    "driver": "jsproto.driver",
+    "embed": "jsproto.embed",
+    "errors": "jsproto.errors",
+    "events": "jsproto.events",
+    "jetstream": "jsproto.jetstream",
+    "ops": "jsproto.ops",
+    "request": "jsproto.core.pubsub.request",
+    "testing": "jsproto.testing",
+    "trace": "jsproto.trace",
+}
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -42,7 +42,7 @@ from jsproto.core.connection.events import (
     Upgrade,
 )
 from jsproto.core.conversation.conversation import Conversation, Stage
-from jsproto.errors import (
+from jsproto.errors.tree import (
     BusyConversation,
     ConnectionClosed,
     ConversationClosed,
@@ -180,6 +180,9 @@ class Driver:
         self.error: JsprotoError | None = None
         self._waiting: dict[Waiter, None] = {}
         self._listeners: list[EventObserver] = []
+
+    def __repr__(self) -> str:
+        return f"<Driver of {self.connection!r}>"
 
     # ------------------------------------------------------------------ uncoloured verbs
 

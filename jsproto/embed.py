@@ -37,7 +37,7 @@ from attrs import frozen
 
 from jsproto.core.conversation.conversation import Conversation, Port
 from jsproto.core.conversation.router import MUX_SID, number_of
-from jsproto.errors import ConnectionLost, ConversationClosed, JsprotoError, LocalProtocolError
+from jsproto.errors.tree import ConnectionLost, ConversationClosed, JsprotoError, LocalProtocolError
 from jsproto.jetstream.delivery.ack import ACK, Verb
 from jsproto.jetstream.delivery.message import JsMessage, Settlement
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
@@ -110,6 +110,9 @@ class Embedded(Generic[T]):
         conversation.opened(now)
         if conversation.ended and isinstance(conversation.error, LocalProtocolError):
             raise conversation.error
+
+    def __repr__(self) -> str:
+        return f"<Embedded {self.conversation!r}>"
 
     # ------------------------------------------------------------------ facts
 

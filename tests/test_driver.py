@@ -6,6 +6,7 @@ from collections import deque
 
 import pytest
 
+from jsproto import Connection, Options
 from jsproto.core.connection.events import (
     Authenticate,
     Closed,
@@ -376,3 +377,9 @@ def test_a_seat_of_nobody_has_no_waiters():
     seat = WaitSlot("me")
 
     assert (seat.client, seat.taker, seat.putter) == ("me", None, None)
+
+
+def test_it_shows_its_connection():
+    connection = Connection(Options(), entropy=bytes, now=0.0)
+
+    assert f"<Driver of {connection!r}>" == repr(Driver(connection))

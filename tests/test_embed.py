@@ -11,9 +11,7 @@ import pytest
 from jsproto import (
     ENDED,
     NEED_DATA,
-    Call,
     ConnectionLost,
-    ConversationClosed,
     InvalidSubject,
     JetStream,
     LocalProtocolError,
@@ -25,7 +23,9 @@ from jsproto import (
     StopMode,
     Subscription,
 )
+from jsproto.core import Call
 from jsproto.embed import Embedded, Fence, Publish, Sub, Unsub, acknowledgement, header_block
+from jsproto.errors import ConversationClosed
 from jsproto.jetstream.delivery.ack import AckFact
 from jsproto.jetstream.pull.request import PullNotice
 from jsproto.wire.headers import Headers
@@ -414,3 +414,9 @@ def test_the_name_of_a_range_reader_that_is_embedded_is_its_own_too():
         names.add(json.loads(create.payload)["config"]["name"])
 
     assert len(names) == 2
+
+
+def test_it_shows_its_conversation():
+    embedded = Embedded(Subscription("a"), inbox="_INBOX.x", now=0.0)
+
+    assert "<Embedded <Subscription: open>>" == repr(embedded)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from jsproto import errors
-from jsproto.errors import ApiError, JsprotoError, StatusError, shorten
+from jsproto.errors import ApiError, JsprotoError, StatusError
+from jsproto.errors.tree import shorten
 from jsproto.signals import ENDED, NEED_DATA
 
 

@@ -21,7 +21,9 @@ ROOTS = {"jsproto": REPOSITORY, **dict.fromkeys(ADAPTERS, REPOSITORY / "adapters
 
 # The longest prefix counts. `jsproto` alone is the package's front door, above all that it shows.
 FLOORS = {
-    "jsproto.errors": 0,
+    "jsproto.errors": 5.5,
+    "jsproto.errors.tree": 0,
+    "jsproto.lazy": 0,
     "jsproto.signals": 0,
     "jsproto.version": 0,
     "jsproto.wire": 1,

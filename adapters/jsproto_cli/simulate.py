@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attrs import define, field
 
-from jsproto.errors import JsprotoError, shorten
+from jsproto.errors import JsprotoError
+from jsproto.errors.tree import shorten
 from jsproto.testing.simulation import (
     Scenario,
     Simulation,

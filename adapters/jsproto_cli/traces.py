@@ -18,7 +18,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
-from jsproto.errors import JsprotoError, shorten
+from jsproto.errors import JsprotoError
+from jsproto.errors.tree import shorten
 from jsproto.trace.formats.reading import MOST_LINE, Trace, TraceError
 from jsproto.trace.judge.lint import RULES, Finding, Lint
 from jsproto.trace.observe.ledger import seconds

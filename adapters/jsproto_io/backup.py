@@ -12,7 +12,8 @@ from typing import Any, final
 
 from attrs import frozen
 
-from jsproto.errors import InvalidResponse, JsprotoError, LinkError, shorten
+from jsproto.errors import InvalidResponse, JsprotoError, LinkError
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.config.enums import StorageType
 from jsproto.jetstream.api.config.stream import StreamInfo

@@ -26,7 +26,8 @@ from typing import Final, Self, Unpack, final
 
 from attrs import evolve, field, frozen
 
-from jsproto.errors import ContextUnavailable, InvalidContext, shorten
+from jsproto.errors import ContextUnavailable, InvalidContext
+from jsproto.errors.tree import shorten
 from jsproto.ops.nats_context import MAX_CONTEXT, NatsContext
 from jsproto.wire.secret import HiddenMapping, RedactedSecret
 from jsproto_io._client.options import ConnectOptions

@@ -25,7 +25,8 @@ from typing import ClassVar, Final, Protocol, Self, TypeAlias, final
 from attrs import field, frozen
 
 from jsproto.core.connection.server_pool import Server, split_url
-from jsproto.errors import ConnectFailed, InvalidConfig, LocalProtocolError, shorten
+from jsproto.errors import ConnectFailed, InvalidConfig, LocalProtocolError
+from jsproto.errors.tree import shorten
 from jsproto.wire.secret import RedactedSecret, secret_text
 from jsproto_io._layers.stack import ByteFilter
 

@@ -10,7 +10,8 @@ from itertools import permutations
 from typing import Final
 
 from jsproto.core.connection.options import servers_of
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.api.patterns import within
 from jsproto.jetstream.api.timestamps import UINT64_MAX, Timestamp
 from jsproto.wire.secret import file_name

@@ -21,7 +21,8 @@ from typing import Any, Final, TypeVar, cast, final
 
 from attrs import Attribute, field, fields, frozen
 
-from jsproto.errors import InvalidConfig, InvalidResponse, shorten
+from jsproto.errors import InvalidConfig, InvalidResponse
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto_spark.errors import InvalidOption
 from jsproto_spark.option_types import OptionType, value_of

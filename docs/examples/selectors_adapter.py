@@ -12,7 +12,7 @@ import socket
 from time import monotonic
 
 import jsproto
-from jsproto import ENDED, NEED_DATA, Connection, JsMessage, Options, Publish, StopMode, events
+from jsproto import ENDED, NEED_DATA, Connection, JsMessage, Options, Publish, errors, events
 from jsproto.driver import Driver
 
 READ, BOTH = selectors.EVENT_READ, selectors.EVENT_READ | selectors.EVENT_WRITE
@@ -55,7 +55,7 @@ class Client:
 
     def __enter__(self):
         if self.driver is not None:
-            raise jsproto.ConversationClosed("expected a new client, this one was entered before")
+            raise errors.ConversationClosed("expected a new client, this one was entered before")
         self.connection = Connection(self.options, entropy=os.urandom, now=monotonic())
         self.driver, self.unsent = Driver(self.connection, client=self), bytearray()
         self.loop.clients.add(self)
@@ -82,7 +82,7 @@ class Client:
         with Feed(self, conversation) as results:
             for result in results:
                 return result
-        raise jsproto.ConversationClosed(f"expected a result of {conversation}, it ended without")
+        raise errors.ConversationClosed(f"expected a result of {conversation}, it ended without")
 
     def stream(self, conversation):
         return Feed(self, conversation)
@@ -96,7 +96,7 @@ class Client:
         def ask(now):
             try:
                 return self.connection.settle(once, now)
-            except jsproto.OutboundFull:
+            except errors.OutboundFull:
                 return NEED_DATA
 
         return self.until(ask, NEED_DATA)
@@ -135,7 +135,7 @@ class Client:
         self.pump()
 
     def drain(self):  # at most drain_timeout
-        self.connection.tell(None, StopMode.DRAIN, monotonic())
+        self.connection.tell(None, jsproto.StopMode.DRAIN, monotonic())
         self.until(lambda _: self.driver.closed)
 
     def close(self):  # at most close_timeout
@@ -188,9 +188,7 @@ class Client:
             else:
                 self.connection.authenticate(auth, now)
         elif isinstance(order, events.Upgrade) or order.secure:
-            self.down(
-                jsproto.TlsUnavailable("expected a server without TLS, this adapter has none")
-            )
+            self.down(errors.TlsUnavailable("expected a server without TLS, this adapter has none"))
         else:
             self.dial(order.server)
 
@@ -291,7 +289,7 @@ class Feed:
         self.client.until(lambda now: self.client.driver.put(self.conversation, item, now))
 
     def drain(self):
-        self.client.connection.tell(self.conversation, StopMode.DRAIN, monotonic())
+        self.client.connection.tell(self.conversation, jsproto.StopMode.DRAIN, monotonic())
         self.client.until(lambda _: self.client.driver.ending(self.conversation), not_yet=True)
 
 

@@ -14,7 +14,7 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Generator
 from types import CodeType
 
-from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import InvalidConfig
 
 
 def check_callback(function: object, role: str, *, awaits: bool = False) -> None:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from math import inf, nan
 from typing import cast, overload
 
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 
 
 def is_number(value: object, kinds: tuple[type, ...]) -> bool:

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import ClassVar, Final, TypeAlias, cast
 
-from jsproto.errors import JsprotoError, LocalProtocolError, revived, shorten
+from jsproto.errors.tree import JsprotoError, LocalProtocolError, revived, shorten
 
 #: What a snapshot is: a dict of plain values with the version under ``"v"``.
 Snapshot: TypeAlias = dict[str, object]

@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from jsproto.core.state import PLAIN, Codecs, Snapshottable
-from jsproto.errors import InvalidConfig, LocalProtocolError, shorten
+from jsproto.errors.tree import InvalidConfig, LocalProtocolError, shorten
 
 
 class Credit(Snapshottable):

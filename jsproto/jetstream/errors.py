@@ -5,7 +5,7 @@ The table in `jsproto.jetstream.status` assigns a class to each status.
 
 from __future__ import annotations
 
-from jsproto.errors import LocalProtocolError, ServerError, StatusError
+from jsproto.errors.tree import LocalProtocolError, ServerError, StatusError
 
 
 class AlreadySettled(LocalProtocolError):

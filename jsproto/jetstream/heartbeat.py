@@ -22,7 +22,7 @@ from typing import ClassVar, Final
 
 from jsproto.core.numbers import is_number
 from jsproto.core.state import PLAIN, Codecs, Snapshottable
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 
 DEFAULT_FACTOR: Final = 2.0
 

@@ -27,7 +27,7 @@ from typing import Final, final
 from attrs import field, frozen
 
 from jsproto.core.state import IdentityEnum
-from jsproto.errors import JsprotoError, NoResponders, StatusError, shorten
+from jsproto.errors.tree import JsprotoError, NoResponders, StatusError, shorten
 from jsproto.jetstream.errors import (
     ApiLevelRefused,
     BadRequest,

@@ -22,7 +22,7 @@ from typing import Final, TypeAlias, cast, final
 
 from attrs import field, frozen
 
-from jsproto.errors import shorten
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.api.config.enums import RetentionPolicy
 from jsproto.jetstream.api.config.stream import StreamConfig
 from jsproto.jetstream.stored.snapshot import Origin

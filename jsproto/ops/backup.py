@@ -39,7 +39,7 @@ from typing import Final, TypeVar, final
 
 from attrs import field, frozen
 
-from jsproto.errors import InvalidResponse, InvalidSubject, LocalProtocolError, shorten
+from jsproto.errors.tree import InvalidResponse, InvalidSubject, LocalProtocolError, shorten
 from jsproto.jetstream.api.codecs import FLAG, INTEGER, NAME, TEXT, TEXTS, TIME, ListCodec
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo, StreamState

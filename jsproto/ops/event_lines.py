@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Final, cast
 
-from jsproto.jetstream.api.events.advisories import Event
+from jsproto.jetstream.api.events.advisories import JetStreamEvent
 from jsproto.ops.tables import text_of
 
 #: What stands in front, in this order; ``type``, ``id`` and ``timestamp`` have their own places or
@@ -19,7 +19,7 @@ _PLACED: Final = frozenset({"type", "id", "timestamp", *_FIRST})
 _NOTHING: Final = (None, "", 0)
 
 
-def event_line(event: Event) -> str:
+def event_line(event: JetStreamEvent) -> str:
     """One line: the time, the kind, and each member as ``name=value``; nothing in it breaks the
     line.
     """

@@ -23,7 +23,7 @@ from attrs import Attribute, evolve, field, fields_dict, frozen
 
 from jsproto.core.connection.options import servers_of
 from jsproto.core.connection.server_pool import SCHEMES, Server
-from jsproto.errors import InvalidContext, LocalProtocolError
+from jsproto.errors.tree import InvalidContext, LocalProtocolError
 from jsproto.jetstream.context.jetstream import JetStream
 from jsproto.wire.secret import HiddenMapping, RedactedSecret, Secret, fits_utf8
 from jsproto.wire.subjects import subject_prefix

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from jsproto.errors import LocalProtocolError
+from jsproto.errors.tree import LocalProtocolError
 
 
 class Clock:

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.events import Authenticate, Dial, Event, HangUp, Upgrade
-from jsproto.errors import (
+from jsproto.errors.tree import (
     ConnectFailed,
     ConnectionLost,
     JsprotoError,

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias, final
 
 from attrs import frozen
 
-from jsproto.errors import JsprotoError, shorten
+from jsproto.errors.tree import JsprotoError, shorten
 from jsproto.wire.client_commands import (
     ClientCommand,
     ClientCommandParser,

@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable
 from typing import Final, final
 
-from jsproto.errors import LocalProtocolError, shorten
+from jsproto.errors.tree import LocalProtocolError, shorten
 from jsproto.testing.clock import Clock
 from jsproto.testing.simserver import SimServer
 from jsproto.testing.simserver.values.documents import Table

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from typing import Final, assert_never, cast
 
-from jsproto.errors import (
+from jsproto.errors.tree import (
     InvalidConfig,
     InvalidSubject,
     LocalProtocolError,

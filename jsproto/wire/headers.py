@@ -35,7 +35,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeGuard, cast, final
 
 from attrs import frozen
 
-from jsproto.errors import InvalidHeader, shorten
+from jsproto.errors.tree import InvalidHeader, shorten
 
 #: Names and values in order.
 Pairs: TypeAlias = tuple[tuple[str, str], ...]

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Final, cast
 
-from jsproto.errors import RemoteProtocolError, shorten
+from jsproto.errors.tree import RemoteProtocolError, shorten
 from jsproto.wire.frames import Info
 
 _TEXTS: Final = (

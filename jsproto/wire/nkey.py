@@ -20,7 +20,7 @@ from typing import Final, final
 
 from attrs import Attribute, field, frozen
 
-from jsproto.errors import InvalidCredentials
+from jsproto.errors.tree import InvalidCredentials
 from jsproto.wire.secret import RedactedSecret, as_secret_bytes
 
 

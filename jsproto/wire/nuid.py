@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from jsproto.errors import LocalProtocolError
+from jsproto.errors.tree import LocalProtocolError
 
 #: ``entropy(n)`` gives n random bytes, as ``os.urandom`` does.
 Entropy: TypeAlias = Callable[[int], bytes]

@@ -26,7 +26,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, final
 
-from jsproto.errors import LocalProtocolError, RemoteProtocolError, shorten
+from jsproto.errors.tree import LocalProtocolError, RemoteProtocolError, shorten
 from jsproto.wire import batch_parser
 from jsproto.wire.frames import Control, Delivery, Err, Frame
 from jsproto.wire.info import parse_info

@@ -24,7 +24,7 @@ from typing import Final, Self, SupportsIndex, TypeVar, cast, final
 
 from attrs import AttrsInstance, fields
 
-from jsproto.errors import InvalidConfig, LocalProtocolError
+from jsproto.errors.tree import InvalidConfig, LocalProtocolError
 
 T = TypeVar("T")
 

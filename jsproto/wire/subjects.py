@@ -10,7 +10,7 @@ A ``*`` or ``>`` is a wildcard only as a whole token, as in the server (sublist.
 ``isValidSubject``): ``a*b`` is text.
 
 Every check answers the name itself, so that it reads as a filter where the name is used, or raises
-:class:`~jsproto.errors.InvalidSubject`, which says what was expected and what was seen.
+:class:`~jsproto.errors.tree.InvalidSubject`, which says what was expected and what was seen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from jsproto.errors import InvalidSubject, shorten
+from jsproto.errors.tree import InvalidSubject, shorten
 
 #: What no name may hold: controls, blank and DEL, and surrogates, which UTF-8 cannot carry.
 _BAD: Final = r"\x00-\x20\x7f\ud800-\udfff"

@@ -12,7 +12,8 @@ import re
 import pytest
 
 import jsproto
-from jsproto import Connection, JsMessage, Message, Options, RequestMany, Subscription, Timestamp
+from jsproto import Connection, JsMessage, Message, Options, RequestMany, Subscription
+from jsproto.api import Timestamp
 from jsproto.core.conversation.conversation import Port
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.delivery.ack import AckState

@@ -7,14 +7,8 @@ import uuid
 
 import pytest
 
-from jsproto import (
-    Gathered,
-    InvalidSubject,
-    NoResponders,
-    PermissionViolation,
-    RequestTimeout,
-    empty_payload,
-)
+from jsproto import InvalidSubject, NoResponders, PermissionViolation, RequestTimeout
+from jsproto.core import Gathered, empty_payload
 from jsproto_io.blocking import connect
 
 pytestmark = pytest.mark.live

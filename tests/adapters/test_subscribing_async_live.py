@@ -11,22 +11,24 @@ import anyio
 import pytest
 
 from jsproto import (
-    BusyConversation,
     ConnectionClosed,
     ConsumerNotFound,
-    ConversationClosed,
-    DuplicateSubscription,
-    EndReason,
     LinkError,
-    NoMatchingStream,
     NoResponders,
-    NoSubject,
-    PullOnPush,
-    PushOnPull,
     RequestTimeout,
     ServerError,
     SourceKind,
 )
+from jsproto.errors import (
+    BusyConversation,
+    ConversationClosed,
+    DuplicateSubscription,
+    NoMatchingStream,
+    NoSubject,
+    PullOnPush,
+    PushOnPull,
+)
+from jsproto.jetstream import EndReason
 from jsproto.jetstream.push.subscription import PushState
 
 pytestmark = pytest.mark.live

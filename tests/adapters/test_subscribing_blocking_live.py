@@ -13,19 +13,21 @@ import pytest
 from jsproto import (
     ConnectionClosed,
     ConsumerNotFound,
-    ConversationClosed,
-    DuplicateSubscription,
-    EndReason,
     LinkError,
-    NoMatchingStream,
     NoResponders,
-    NoSubject,
-    PullOnPush,
-    PushOnPull,
     RequestTimeout,
     ServerError,
     SourceKind,
 )
+from jsproto.errors import (
+    ConversationClosed,
+    DuplicateSubscription,
+    NoMatchingStream,
+    NoSubject,
+    PullOnPush,
+    PushOnPull,
+)
+from jsproto.jetstream import EndReason
 from jsproto.jetstream.push.subscription import PushState
 from jsproto_io.blocking import connect
 

@@ -20,10 +20,10 @@ from jsproto import (
     Options,
     OrderedOptions,
     PushOptions,
-    RangeOptions,
     RequestMany,
     Subscription,
 )
+from jsproto.jetstream import RangeOptions
 from jsproto.jetstream.delivery.ack import Next
 from jsproto.jetstream.publish.batch import BatchPublish
 from jsproto.jetstream.publish.fast_ingest import FastIngest

@@ -15,7 +15,8 @@ from pathlib import Path
 import nats
 import pytest
 
-from jsproto import JetStream, Nak, OnDeleted
+from jsproto import JetStream, Nak
+from jsproto.jetstream import OnDeleted
 from jsproto.jetstream.pull.request import PullNotice
 from tests.code_lines import code_lines
 

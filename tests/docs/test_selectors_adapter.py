@@ -12,14 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from jsproto import (
-    BusyConversation,
-    ConnectFailed,
-    ConnectionClosed,
-    JetStream,
-    Subscription,
-    TlsUnavailable,
-)
+from jsproto import ConnectFailed, ConnectionClosed, JetStream, Subscription
+from jsproto.errors import BusyConversation, TlsUnavailable
 from jsproto_io.testing import CONTRACT, ModelServer, check_driver
 from tests.code_lines import code_lines
 

@@ -138,7 +138,8 @@ PROGRAM = """
 
 from datetime import timedelta
 
-from jsproto import Consume, JsMessage, Message, PublishResult, PublishWindow, consumer_report, stream_report
+from jsproto import Consume, JsMessage, Message, PublishResult, PublishWindow
+from jsproto.ops import consumer_report, stream_report
 from jsproto_io import asyncio, blocking
 from jsproto_io.asyncio import AsyncConsumer, AsyncMessage, Feed, Sink
 

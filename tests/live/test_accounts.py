@@ -6,15 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto import (
-    Auth,
-    ConsumerDeleted,
-    ExternalStream,
-    FetchMode,
-    JetStreamError,
-    NoResponders,
-    StreamSource,
-)
+from jsproto import Auth, FetchMode, JetStreamError, NoResponders, StreamSource
+from jsproto.api import ExternalStream
+from jsproto.errors import ConsumerDeleted
 from jsproto.jetstream.status import EndReason
 from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import connect

@@ -13,7 +13,7 @@ from time import monotonic
 import pytest
 from attrs import evolve
 
-from jsproto import compose
+from jsproto.api import compose
 from jsproto.core.connection.events import Disconnected, LameDuck, Notice
 from jsproto.jetstream.api.errors import JetStreamError
 from jsproto.jetstream.pull.request import PullNotice

@@ -12,31 +12,29 @@ from itertools import islice, pairwise
 import pytest
 
 from jsproto import (
-    BatchAbandoned,
-    BatchUnsupported,
     ConnectionLost,
-    ConversationClosed,
-    Counter,
-    ExpectationFailed,
-    InvalidBatch,
     InvalidConfig,
-    InvalidMessage,
     JetStreamError,
     MessageNotFound,
-    MessagesLost,
     NoResponders,
     Outcome,
     PublishOptions,
     RequestTimeout,
     RetryPolicy,
-    Schedule,
+    WrongLastSequence,
+)
+from jsproto.api import Counter, Schedule, check_level, check_publish, compose
+from jsproto.errors import (
+    BatchAbandoned,
+    BatchUnsupported,
+    ConversationClosed,
+    ExpectationFailed,
+    InvalidBatch,
+    InvalidMessage,
+    MessagesLost,
     StreamFull,
     WrongLastMessageId,
-    WrongLastSequence,
     WrongStream,
-    check_level,
-    check_publish,
-    compose,
 )
 from jsproto.jetstream.api.validation.publish_rules import check_batching
 from jsproto.wire.commands import Publish

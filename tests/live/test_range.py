@@ -8,24 +8,17 @@ import itertools
 
 import pytest
 
-from jsproto import (
+from jsproto import Headers, InvalidConfig, PermissionViolation, Publish, StreamNotFound
+from jsproto.errors import (
     ConfigIgnored,
     DataLost,
     DirectUnavailable,
-    EndReason,
-    Headers,
-    InvalidConfig,
     InvalidConfiguration,
     JetStreamNotEnabled,
-    LostRange,
-    PermissionViolation,
-    Publish,
-    RangeNotice,
-    RangePart,
-    ReadMode,
-    StreamNotFound,
     StreamRecreated,
 )
+from jsproto.events import RangeNotice
+from jsproto.jetstream import EndReason, LostRange, RangePart, ReadMode
 from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import connect
 from tests.live.conftest import QUICK

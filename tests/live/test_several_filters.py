@@ -8,7 +8,8 @@ import itertools
 
 import pytest
 
-from jsproto import EndReason, ReadMode, SourceKind
+from jsproto import SourceKind
+from jsproto.jetstream import EndReason, ReadMode
 from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import connect
 

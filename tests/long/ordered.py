@@ -27,8 +27,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
-from jsproto import ApiError, LinkError, NoResponders, OrderedNotice, RequestTimeout, SourceKind  # noqa: E402
+from jsproto import LinkError, NoResponders, RequestTimeout, SourceKind  # noqa: E402
 from jsproto.core.connection.events import Notice  # noqa: E402
+from jsproto.errors import ApiError  # noqa: E402
+from jsproto.events import OrderedNotice  # noqa: E402
 from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.blocking import Client, connect  # noqa: E402
 

@@ -35,7 +35,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
-from jsproto import ConsumerConfig, JsMessage, Publish, PushSubscription, Subscribe  # noqa: E402
+from jsproto import ConsumerConfig, JsMessage, Publish, PushSubscription  # noqa: E402
+from jsproto.jetstream import Subscribe  # noqa: E402
 from jsproto.jetstream.api.subjects import ApiSubjects  # noqa: E402
 from jsproto.wire.frames import REPLY, SUBJECT  # noqa: E402
 from jsproto_io import asyncio as adapter  # noqa: E402

@@ -32,8 +32,8 @@ from typing import Self
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
-from jsproto import ReadMode  # noqa: E402
 from jsproto.errors import JsprotoError  # noqa: E402
+from jsproto.jetstream import ReadMode  # noqa: E402
 from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.blocking import Client, connect  # noqa: E402
 from tests.ports import free_ports  # noqa: E402

@@ -30,7 +30,8 @@ from random import Random
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
-from jsproto import Headers, InvalidBackup, JsprotoError, LinkError, RestoreConflict, StreamInfo  # noqa: E402
+from jsproto import Headers, JsprotoError, LinkError, StreamInfo  # noqa: E402
+from jsproto.errors import InvalidBackup, RestoreConflict  # noqa: E402
 from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.backup import Phase, Progress, back_up, restore  # noqa: E402
 from jsproto_io.blocking import Client, connect  # noqa: E402

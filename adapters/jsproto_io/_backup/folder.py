@@ -17,7 +17,8 @@ from types import TracebackType
 from typing import BinaryIO, Final, Self, TypeAlias, final
 
 from jsproto.core.numbers import is_number
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.stored.snapshot import Origin

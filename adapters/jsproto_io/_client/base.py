@@ -33,9 +33,8 @@ from jsproto.errors import (
     LinkError,
     LocalProtocolError,
     TlsFailed,
-    cut,
-    shorten,
 )
+from jsproto.errors.tree import cut, shorten
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.delivery.ack import NAK
 from jsproto.jetstream.delivery.message import JsMessage, Settlement

@@ -11,7 +11,8 @@ from jsproto.core.conversation.conversation import Conversation
 from jsproto.core.conversation.procedure import Procedure, Sleep, Steps
 from jsproto.core.numbers import seconds
 from jsproto.driver import no_conversation
-from jsproto.errors import InvalidConfig, JsprotoError, RequestTimeout, shorten
+from jsproto.errors import InvalidConfig, JsprotoError, RequestTimeout
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.delivery.ack import AckState
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.ack_next import AckNext

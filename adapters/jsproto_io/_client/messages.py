@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from jsproto.core.conversation.message import Message
-from jsproto.errors import InvalidSubject, shorten
+from jsproto.errors import InvalidSubject
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.delivery.ack import InProgress, Nak, Term, Verb
 from jsproto.wire.frames import Delivery, Info
 from jsproto.wire.headers import Headers

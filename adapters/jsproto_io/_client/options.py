@@ -15,7 +15,8 @@ from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.options import Options, Tls
 from jsproto.core.connection.server_pool import Server
 from jsproto.core.wording import meant
-from jsproto.errors import AuthorizationFailed, InvalidConfig, shorten
+from jsproto.errors import AuthorizationFailed, InvalidConfig
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.context import JetStream
 from jsproto_io._event_logger import Watcher
 from jsproto_io._layers.tls import TlsFiles

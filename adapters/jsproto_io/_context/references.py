@@ -18,7 +18,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from jsproto.errors import ContextUnavailable, InvalidContext, shorten
+from jsproto.errors import ContextUnavailable, InvalidContext
+from jsproto.errors.tree import shorten
 from jsproto.ops.nats_context import MAX_CONTEXT, NscProfile
 
 #: What a reference begins with.

@@ -34,7 +34,8 @@ from websockets.protocol import State
 from websockets.uri import WebSocketURI
 
 from jsproto.core.connection.server_pool import Server
-from jsproto.errors import LocalProtocolError, WebSocketFailed, shorten
+from jsproto.errors import LocalProtocolError, WebSocketFailed
+from jsproto.errors.tree import shorten
 from jsproto_io._layers.websocket_options import WebSocket
 
 #: Most bytes of the payload of a frame of control.

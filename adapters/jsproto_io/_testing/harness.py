@@ -14,7 +14,8 @@ from attrs import frozen
 
 from jsproto.core.connection.events import Notice
 from jsproto.core.conversation.procedure import Procedure
-from jsproto.errors import JsprotoError, shorten
+from jsproto.errors import JsprotoError
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.api.config.enums import StorageType
 from jsproto.jetstream.context import JetStream
 from jsproto_io._testing.model_server import ModelServer

@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jsproto.core.numbers import check_number, seconds
-from jsproto.errors import JsprotoError, shorten
+from jsproto.errors import JsprotoError
+from jsproto.errors.tree import shorten
 
 if TYPE_CHECKING:
     from types import TracebackType

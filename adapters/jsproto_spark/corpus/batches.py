@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from jsproto.errors import shorten
+from jsproto.errors.tree import shorten
 from jsproto_spark.corpus import rows
 from jsproto_spark.corpus.judging import judged, unjudged
 

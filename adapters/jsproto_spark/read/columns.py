@@ -14,7 +14,7 @@ from typing import Final, final
 
 from attrs import frozen
 
-from jsproto.errors import shorten
+from jsproto.errors.tree import shorten
 from jsproto_spark.errors import InvalidColumns, InvalidOption
 
 MAP: Final = "map<string,array<string>>"

@@ -27,7 +27,7 @@ from typing import Any, Final, cast, final
 
 from attrs import evolve, field, frozen
 
-from jsproto.errors import shorten
+from jsproto.errors.tree import shorten
 from jsproto_spark.errors import ChangedQuery
 
 _VERSION: Final = 1

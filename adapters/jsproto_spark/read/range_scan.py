@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from jsproto.errors import shorten
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.api.errors import MessageNotFound
 from jsproto.jetstream.api.patterns import collide

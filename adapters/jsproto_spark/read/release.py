@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from jsproto.errors import shorten
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.config.enums import AckPolicy, DeliverPolicy, RetentionPolicy
 from jsproto.jetstream.api.config.stream import StreamInfo

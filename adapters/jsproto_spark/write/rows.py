@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, cast, final
 
 from attrs import frozen
 
-from jsproto.errors import shorten
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.api.publishing.options import (
     EXPECTED_LAST_SUBJECT_SEQUENCE,
     EXPECTED_STREAM,

@@ -14,7 +14,7 @@ from typing import final
 from attrs import field, frozen
 
 from jsproto.core.connection.server_pool import Server, text_of_utf8
-from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import InvalidConfig
 from jsproto.wire.secret import RedactedSecret, Secret, secret_bytes, secret_text
 
 

@@ -60,7 +60,7 @@ from jsproto.core.connection.server_pool import Entry, Server, ServerPool
 from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.conversation.router import Router
 from jsproto.core.conversation.settleable import Settleable
-from jsproto.errors import (
+from jsproto.errors.tree import (
     AuthorizationFailed,
     ConnectFailed,
     ConnectionClosed,
@@ -73,7 +73,7 @@ from jsproto.errors import (
     StaleConnection,
     TlsUnavailable,
 )
-from jsproto.errors import ConnectionLost as LinkLost
+from jsproto.errors.tree import ConnectionLost as LinkLost
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Connect, Publish
 from jsproto.wire.encoder import encode

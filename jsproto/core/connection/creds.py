@@ -23,7 +23,7 @@ from typing import Final, cast, final
 
 from attrs import field, frozen
 
-from jsproto.errors import InvalidCredentials
+from jsproto.errors.tree import InvalidCredentials
 from jsproto.wire.nkey import LETTERS, KeyKind, PublicKey, Seed
 from jsproto.wire.secret import RedactedSecret, as_secret
 

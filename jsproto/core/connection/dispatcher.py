@@ -33,7 +33,12 @@ from jsproto.core.conversation.conversation import Conversation, Port, Sids
 from jsproto.core.conversation.denied import Denied
 from jsproto.core.conversation.inbox_pool import Inbox, InboxPool
 from jsproto.core.conversation.router import MUX_SID, Router
-from jsproto.errors import JsprotoError, LocalProtocolError, PermissionViolation, SubscriptionLimit
+from jsproto.errors.tree import (
+    JsprotoError,
+    LocalProtocolError,
+    PermissionViolation,
+    SubscriptionLimit,
+)
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 from jsproto.wire.encoder import encode, encode_publish
 from jsproto.wire.frames import Delivery

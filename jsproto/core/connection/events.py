@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 
 from jsproto.core.connection.server_pool import Server
 from jsproto.core.conversation.conversation import Conversation
-from jsproto.errors import JsprotoError
+from jsproto.errors.tree import JsprotoError
 from jsproto.wire.frames import Info
 from jsproto.wire.secret import as_secret
 

@@ -24,7 +24,7 @@ from typing import ClassVar, Final
 
 from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum, Snapshottable
 from jsproto.core.timers import Timers
-from jsproto.errors import LocalProtocolError
+from jsproto.errors.tree import LocalProtocolError
 
 
 class LinkState(IdentityEnum):

@@ -16,7 +16,7 @@ from attrs import Attribute, field, frozen
 from jsproto.core.connection.auth import Auth, check_dropped
 from jsproto.core.connection.server_pool import DEFAULT_PORT, ENCODE, Server, text_of_utf8
 from jsproto.core.numbers import check_number, in_seconds, seconds
-from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import InvalidConfig
 from jsproto.wire.subjects import subject_prefix
 
 

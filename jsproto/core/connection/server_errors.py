@@ -15,7 +15,7 @@ from typing import Final, final
 
 from attrs import frozen
 
-from jsproto.errors import (
+from jsproto.errors.tree import (
     AuthorizationFailed,
     JsprotoError,
     PermissionViolation,

@@ -28,7 +28,7 @@ from attrs import Attribute, evolve, field, frozen
 from attrs.validators import optional
 
 from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
-from jsproto.errors import InvalidConfig, JsprotoError
+from jsproto.errors.tree import InvalidConfig, JsprotoError
 from jsproto.wire.secret import RedactedSecret, fits_utf8, secret_query, secret_text
 
 SCHEMES: Final = frozenset({"nats", "tls", "ws", "wss"})

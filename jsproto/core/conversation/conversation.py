@@ -37,7 +37,7 @@ from attrs import frozen
 from jsproto.core.conversation.denied import Denied
 from jsproto.core.conversation.inbox_pool import Inbox, InboxPool
 from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Snapshottable
-from jsproto.errors import ConversationClosed, JsprotoError, LocalProtocolError
+from jsproto.errors.tree import ConversationClosed, JsprotoError, LocalProtocolError
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 from jsproto.wire.encoder import encode_sub

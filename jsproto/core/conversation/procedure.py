@@ -41,7 +41,7 @@ from jsproto.core.state import (
     error_written,
 )
 from jsproto.core.timers import Timers
-from jsproto.errors import (
+from jsproto.errors.tree import (
     ConnectionClosed,
     ConnectionLost,
     JsprotoError,

@@ -10,7 +10,7 @@ from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Procedure, Steps
 from jsproto.core.numbers import seconds
 from jsproto.core.state import PLAIN, Codecs
-from jsproto.errors import ConnectionLost, JsprotoError, RequestTimeout
+from jsproto.errors.tree import ConnectionLost, JsprotoError, RequestTimeout
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.headers import Headers
 

@@ -14,7 +14,7 @@ from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.conversation.message import Message
 from jsproto.core.pubsub.request_many import RequestMany
 from jsproto.core.state import PART, PLAIN, Codecs
-from jsproto.errors import ConnectionClosed, JsprotoError
+from jsproto.errors.tree import ConnectionClosed, JsprotoError
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.frames import Delivery
 

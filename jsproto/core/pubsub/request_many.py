@@ -29,7 +29,7 @@ from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.pubsub.subscription import SlowConsumer
 from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum
 from jsproto.core.timers import Timers
-from jsproto.errors import (
+from jsproto.errors.tree import (
     ConnectionLost,
     JsprotoError,
     LocalProtocolError,

@@ -19,7 +19,7 @@ from jsproto.core.conversation.message import Message
 from jsproto.core.numbers import check_number, is_number
 from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.state import PART, PLAIN, Codecs
-from jsproto.errors import InvalidConfig, JsprotoError, LocalProtocolError, PermissionViolation
+from jsproto.errors.tree import InvalidConfig, JsprotoError, LocalProtocolError, PermissionViolation
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.frames import Delivery
 from jsproto.wire.subjects import queue_name, subscription_subject

@@ -4,7 +4,7 @@ which it is none.
 Somebody else may answer a request. A stream whose subjects cover the API acknowledges it (servers
 before 2.10 let a stream be made on ``>``), and a service may listen there. Each answer of a server
 carries a ``type``. A type that is there must be the one in the table. An answer without a type must
-show the members that prove what it is. So a foreign or an empty answer is `jsproto.InvalidResponse`
+show the members that prove what it is. So a foreign or an empty answer is `jsproto.errors.InvalidResponse`
 and never an empty list or zeros.
 
 `type` and members were seen on servers 2.9.10 to 2.15.1.

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, Generic, NoReturn, TypeVar, cast, final
 
-from jsproto.errors import InvalidConfig, InvalidResponse
+from jsproto.errors.tree import InvalidConfig, InvalidResponse
 from jsproto.jetstream.api.timestamps import (
     INT64_MAX,
     INT64_MIN,

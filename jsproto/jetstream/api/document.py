@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar, cast
 from attrs import NOTHING, evolve, field, fields, frozen
 
 from jsproto.core.wording import meant
-from jsproto.errors import InvalidConfig, InvalidResponse, shorten
+from jsproto.errors.tree import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api.codecs import Codec, CodecError, comparable, within
 from jsproto.jetstream.api.errors import described
 

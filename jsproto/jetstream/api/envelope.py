@@ -20,7 +20,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, cast
 
-from jsproto.errors import InvalidConfig, InvalidResponse, shorten
+from jsproto.errors.tree import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.errors import RequestContext, api_error
 

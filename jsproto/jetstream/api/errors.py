@@ -26,7 +26,7 @@ from typing import Final, TypeAlias, cast, final
 
 from attrs import frozen
 
-from jsproto.errors import ApiError, InvalidResponse, shorten
+from jsproto.errors.tree import ApiError, InvalidResponse, shorten
 from jsproto.jetstream.api.error_codes import BY_ERR_CODE
 
 _SEQUENCE: Final = re.compile(r"wrong last sequence: ([0-9]{1,20})")

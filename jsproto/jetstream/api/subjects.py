@@ -12,7 +12,7 @@ from typing import Final, Self, final
 
 from attrs import field, frozen
 
-from jsproto.errors import InvalidSubject, shorten
+from jsproto.errors.tree import InvalidSubject, shorten
 from jsproto.jetstream.api.patterns import literal
 from jsproto.wire.subjects import (
     consumer_name,

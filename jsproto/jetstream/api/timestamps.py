@@ -23,7 +23,7 @@ from typing import Final, final
 
 from attrs import frozen
 
-from jsproto.errors import InvalidConfig, InvalidResponse, shorten
+from jsproto.errors.tree import InvalidConfig, InvalidResponse, shorten
 
 INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1

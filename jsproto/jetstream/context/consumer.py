@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 from jsproto.core.conversation.procedure import Procedure, Steps
 from jsproto.core.numbers import seconds
 from jsproto.core.pubsub.subscription import Overflow
-from jsproto.errors import RequestTimeout
+from jsproto.errors.tree import RequestTimeout
 from jsproto.jetstream.api.config.cluster import Placement
 from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.config.enums import PriorityPolicy

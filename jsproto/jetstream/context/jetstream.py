@@ -11,7 +11,7 @@ from attrs import field, frozen
 from jsproto.core.conversation.procedure import Procedure, Steps
 from jsproto.core.numbers import in_seconds, seconds
 from jsproto.core.pubsub.subscription import Overflow
-from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import InvalidConfig
 from jsproto.jetstream.api.config.account import AccountInfo
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.diff import Difference

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack, cast, final
 from attrs import evolve, field, frozen
 
 from jsproto.core.conversation.procedure import Procedure, Steps
-from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import InvalidConfig
 from jsproto.jetstream.api.config.cluster import Placement
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.config.diff import Difference

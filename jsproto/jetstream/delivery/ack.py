@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, TypeAlias, final
 from attrs import field, frozen
 
 from jsproto.core.state import IdentityEnum
-from jsproto.errors import InvalidConfig, InvalidResponse, shorten
+from jsproto.errors.tree import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api import timestamps
 from jsproto.jetstream.api.timestamps import INT64_MAX, UINT64_MAX
 from jsproto.wire.info import release_of

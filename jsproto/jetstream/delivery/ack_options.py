@@ -19,7 +19,7 @@ from typing import Final, final
 from attrs import Factory, evolve, field, frozen
 
 from jsproto.core.numbers import in_seconds, seconds
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 from jsproto.jetstream.api.codecs import UnknownWord
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import AckPolicy

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar, cast
 from jsproto.core.conversation.conversation import Port
 from jsproto.core.conversation.procedure import Script
 from jsproto.core.state import Snapshot, Snapshottable
-from jsproto.errors import JsprotoError
+from jsproto.errors.tree import JsprotoError
 from jsproto.wire.frames import Delivery
 
 T = TypeVar("T")

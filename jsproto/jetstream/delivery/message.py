@@ -36,7 +36,7 @@ from jsproto.core.conversation.message import Message, payload_shown
 from jsproto.core.conversation.procedure import Steps
 from jsproto.core.conversation.settleable import Settleable, Write
 from jsproto.core.numbers import seconds
-from jsproto.errors import LocalProtocolError, shorten
+from jsproto.errors.tree import LocalProtocolError, shorten
 from jsproto.jetstream.delivery.ack import (
     ACK,
     ACK_ROOT,

@@ -25,7 +25,7 @@ from typing import ClassVar
 from jsproto.core.conversation.conversation import Port
 from jsproto.core.conversation.procedure import Script
 from jsproto.core.state import PLAIN, Codecs
-from jsproto.errors import PermissionViolation
+from jsproto.errors.tree import PermissionViolation
 from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.errors import NotFound
 from jsproto.jetstream.api.requests.manage import consumer_info

@@ -24,7 +24,7 @@ from typing import ClassVar, Final, cast
 from jsproto.core.conversation.conversation import Call, Port
 from jsproto.core.conversation.procedure import Script, Sleep, Steps
 from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
-from jsproto.errors import ConnectionClosed, JsprotoError, PermissionViolation
+from jsproto.errors.tree import ConnectionClosed, JsprotoError, PermissionViolation
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.envelope import answer
 from jsproto.jetstream.api.errors import NotFound, RequestContext

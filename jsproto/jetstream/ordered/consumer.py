@@ -43,7 +43,7 @@ from jsproto.core.conversation.conversation import Conversation, Stage, StopMode
 from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.core.timers import Timers
-from jsproto.errors import JsprotoError, LinkError
+from jsproto.errors.tree import JsprotoError, LinkError
 from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.config.enums import DeliverPolicy
 from jsproto.jetstream.api.errors import StreamNotFound

@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol, cast
 from jsproto.core.conversation.conversation import Port
 from jsproto.core.conversation.procedure import Script
 from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
-from jsproto.errors import InvalidResponse, JsprotoError
+from jsproto.errors.tree import InvalidResponse, JsprotoError
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.config.enums import ConsumerAction

@@ -18,7 +18,7 @@ from typing import Final, final
 from attrs import Factory, field, frozen
 
 from jsproto.core.numbers import check_number, in_seconds, seconds
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import AckPolicy, DeliverPolicy, ReplayPolicy
 from jsproto.jetstream.ordered.resume_point import StartPoint

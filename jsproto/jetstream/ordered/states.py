@@ -9,7 +9,12 @@ from enum import Enum
 from typing import Final
 
 from jsproto.core.state import IdentityEnum
-from jsproto.errors import InvalidResponse, LocalProtocolError, PermissionViolation, RequestTimeout
+from jsproto.errors.tree import (
+    InvalidResponse,
+    LocalProtocolError,
+    PermissionViolation,
+    RequestTimeout,
+)
 from jsproto.jetstream.api.errors import InvalidRequest, Refused, StreamNotFound
 from jsproto.jetstream.pull.request import PullNotice
 from jsproto.jetstream.status import EndReason, StatusAction

@@ -38,7 +38,7 @@ from jsproto.core.conversation.message import Message
 from jsproto.core.numbers import seconds
 from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum
 from jsproto.core.timers import Timers
-from jsproto.errors import (
+from jsproto.errors.tree import (
     ConnectionLost,
     InvalidConfig,
     JsprotoError,

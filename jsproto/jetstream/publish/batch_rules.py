@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from jsproto.core.state import PLAIN, Codecs, Snapshottable
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 from jsproto.jetstream.api.config.enums import Rollup
 from jsproto.jetstream.api.publishing.options import (
     EXPECTED_LAST_MSG_ID,

@@ -29,7 +29,7 @@ from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Sleep, Steps, a_name, the_time
 from jsproto.core.numbers import in_seconds, seconds
-from jsproto.errors import (
+from jsproto.errors.tree import (
     ConnectionLost,
     InvalidConfig,
     JsprotoError,

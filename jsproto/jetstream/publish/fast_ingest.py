@@ -49,7 +49,7 @@ from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.numbers import seconds
 from jsproto.core.state import ERROR, PART, PLAIN, Codecs, IdentityEnum, error_read, error_written
 from jsproto.core.timers import Timers
-from jsproto.errors import (
+from jsproto.errors.tree import (
     ConnectionLost,
     InvalidConfig,
     JsprotoError,

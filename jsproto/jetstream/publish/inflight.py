@@ -33,7 +33,7 @@ from math import inf
 from typing import ClassVar, Final, TypeAlias, cast
 
 from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
-from jsproto.errors import InvalidConfig, LocalProtocolError, shorten
+from jsproto.errors.tree import InvalidConfig, LocalProtocolError, shorten
 from jsproto.wire.headers import Headers
 
 #: ``(number, deadline, attempt, size, subject, payload, headers)`` of one message under way.

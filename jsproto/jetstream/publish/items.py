@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, cast
 
-from jsproto.errors import LocalProtocolError
+from jsproto.errors.tree import LocalProtocolError
 from jsproto.wire.commands import Publish
 from jsproto.wire.encoder import payload_bytes
 from jsproto.wire.headers import Headers

@@ -63,7 +63,7 @@ from jsproto.core.state import (
     error_read,
     error_written,
 )
-from jsproto.errors import (
+from jsproto.errors.tree import (
     ConnectionClosed,
     ConnectionLost,
     JsprotoError,

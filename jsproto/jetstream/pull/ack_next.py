@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from jsproto.core.state import PLAIN, Codecs
-from jsproto.errors import (
+from jsproto.errors.tree import (
     ConversationClosed,
     InvalidConfig,
     JsprotoError,

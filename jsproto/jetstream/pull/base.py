@@ -23,7 +23,7 @@ from typing import ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 from jsproto.core.conversation.conversation import Conversation
 from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.state import PART, PLAIN, Codecs
-from jsproto.errors import JsprotoError, LocalProtocolError
+from jsproto.errors.tree import JsprotoError, LocalProtocolError
 from jsproto.jetstream.delivery.ack import (
     ACK_ROOT,
     CUMULATIVE,

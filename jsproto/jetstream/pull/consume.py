@@ -41,7 +41,7 @@ from typing import ClassVar, Final, cast
 from jsproto.core.conversation.conversation import Call, StopMode
 from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum
 from jsproto.core.timers import Timers
-from jsproto.errors import JsprotoError, LinkError
+from jsproto.errors.tree import JsprotoError, LinkError
 from jsproto.jetstream.backoff import Backoff
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.errors import BadRequest, HeartbeatsMissed, LimitExceeded, ServerShutdown

@@ -10,7 +10,7 @@ from typing import Final, cast, final
 from attrs import Factory, evolve, field, frozen
 
 from jsproto.core.numbers import check_number, in_seconds, seconds, seconds_or_none
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import PriorityPolicy
 from jsproto.jetstream.credit import Credit

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from jsproto.errors import JsprotoError
+from jsproto.errors.tree import JsprotoError
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.envelope import answer
 from jsproto.jetstream.api.errors import (

@@ -30,7 +30,7 @@ from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation.conversation import StopMode
 from jsproto.core.state import ERROR, PLAIN, Codecs, IdentityEnum, Snapshot
-from jsproto.errors import ConnectionLost, InvalidConfig, JsprotoError, LinkError
+from jsproto.errors.tree import ConnectionLost, InvalidConfig, JsprotoError, LinkError
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.errors import BadRequest, HeartbeatsMissed
 from jsproto.jetstream.heartbeat import liveness_of

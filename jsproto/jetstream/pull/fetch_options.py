@@ -17,7 +17,7 @@ from typing import Final, TypeVar, final
 from attrs import Factory, evolve, field, frozen
 
 from jsproto.core.numbers import in_seconds, seconds_or_none
-from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import InvalidConfig
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import PriorityPolicy
 from jsproto.jetstream.delivery.ack_options import UNKNOWN, AckOptions

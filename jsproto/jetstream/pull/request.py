@@ -28,7 +28,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from jsproto.core.numbers import is_number
 from jsproto.core.state import PLAIN, Codecs, Snapshottable
-from jsproto.errors import InvalidConfig, LocalProtocolError, shorten
+from jsproto.errors.tree import InvalidConfig, LocalProtocolError, shorten
 from jsproto.jetstream.api.timestamps import INT64_MAX
 from jsproto.jetstream.server_headers import PIN_ID
 from jsproto.jetstream.status import EndReason

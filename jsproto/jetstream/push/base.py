@@ -37,7 +37,7 @@ from jsproto.core.conversation.conversation import Conversation
 from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.pubsub.subscription import SlowConsumer
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
-from jsproto.errors import JsprotoError, LinkError
+from jsproto.errors.tree import JsprotoError, LinkError
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import AckPolicy, ReplayPolicy
 from jsproto.jetstream.delivery.ack import (

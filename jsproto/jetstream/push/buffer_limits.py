@@ -15,7 +15,7 @@ from typing import ClassVar
 from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.pubsub.subscription import Overflow
 from jsproto.core.state import PLAIN, Codecs, Snapshottable
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 from jsproto.wire.frames import BLOCK, PAYLOAD, Delivery
 
 

@@ -26,7 +26,7 @@ from typing import Final, NamedTuple, NoReturn, cast, final
 from attrs import Factory, evolve, field, frozen
 
 from jsproto.core.conversation.procedure import Steps
-from jsproto.errors import InvalidConfig, ServerError, shorten
+from jsproto.errors.tree import InvalidConfig, ServerError, shorten
 from jsproto.jetstream.api.codecs import comparable
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.config.enums import AckPolicy, ConsumerAction

@@ -21,7 +21,7 @@ from typing import ClassVar, Final, NamedTuple, final
 
 from attrs import frozen
 
-from jsproto.errors import JsprotoError, LocalProtocolError
+from jsproto.errors.tree import JsprotoError, LocalProtocolError
 from jsproto.jetstream.api.errors import ConsumerNotFound
 
 # ------------------------------------------------------------------------------------------------ the errors

@@ -43,7 +43,7 @@ from jsproto.core.conversation.conversation import Call, Stage, StopMode
 from jsproto.core.conversation.procedure import Script, Steps
 from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum
-from jsproto.errors import JsprotoError, LocalProtocolError, PermissionViolation
+from jsproto.errors.tree import JsprotoError, LocalProtocolError, PermissionViolation
 from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.requests.manage import DEFAULT_TIMEOUT, delete_consumer
 from jsproto.jetstream.api.subjects import ApiSubjects

@@ -18,7 +18,7 @@ from typing import ClassVar, Final, cast
 from jsproto.core.conversation.conversation import Port
 from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.state import PART, PLAIN, Codecs
-from jsproto.errors import JsprotoError
+from jsproto.errors.tree import JsprotoError
 from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.errors import ConfigIgnored
 from jsproto.jetstream.api.subjects import ApiSubjects

@@ -19,7 +19,7 @@ from typing import ClassVar
 from jsproto.core.conversation.conversation import Port
 from jsproto.core.conversation.message import Message
 from jsproto.core.state import PLAIN, Codecs
-from jsproto.errors import InvalidResponse, JsprotoError, NoResponders, RequestTimeout
+from jsproto.errors.tree import InvalidResponse, JsprotoError, NoResponders, RequestTimeout
 from jsproto.jetstream.api.envelope import to_json
 from jsproto.jetstream.api.errors import MessageNotFound, RequestContext
 from jsproto.jetstream.api.requests.messages import direct_error, number

@@ -17,7 +17,7 @@ from attrs import Factory, field, frozen
 
 from jsproto.core.numbers import in_seconds, seconds
 from jsproto.core.state import IdentityEnum
-from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import InvalidConfig
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import AckPolicy
 from jsproto.jetstream.api.requests.maintenance import sequence

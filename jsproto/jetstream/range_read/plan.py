@@ -15,7 +15,7 @@ from typing import final
 from attrs import frozen
 
 from jsproto.core.numbers import check_number
-from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import InvalidConfig
 from jsproto.jetstream.api.config.enums import RetentionPolicy
 from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.api.requests.maintenance import sequence

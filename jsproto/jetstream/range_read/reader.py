@@ -36,7 +36,7 @@ from jsproto.core.conversation.conversation import Conversation, Stage, StopMode
 from jsproto.core.conversation.procedure import Script
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
 from jsproto.core.timers import Timers
-from jsproto.errors import JsprotoError, LinkError, PermissionViolation
+from jsproto.errors.tree import JsprotoError, LinkError, PermissionViolation
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.backoff import Backoff, ShortLinks

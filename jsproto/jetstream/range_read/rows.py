@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple, cast, final
 
-from jsproto.errors import InvalidResponse, shorten
+from jsproto.errors.tree import InvalidResponse, shorten
 from jsproto.jetstream.api.requests.messages import number
 from jsproto.jetstream.api.timestamps import UINT64_MAX, Timestamp
 from jsproto.jetstream.delivery.ack import AckSubject

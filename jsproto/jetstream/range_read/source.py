@@ -16,7 +16,7 @@ from typing import ClassVar, TypeAlias
 
 from jsproto.core.conversation.conversation import Port
 from jsproto.core.state import PLAIN, Codecs, IdentityEnum, Snapshottable
-from jsproto.errors import JsprotoError
+from jsproto.errors.tree import JsprotoError
 from jsproto.jetstream.range_read.progress import RangeProgress
 from jsproto.jetstream.range_read.rows import Rows
 from jsproto.wire.frames import Delivery

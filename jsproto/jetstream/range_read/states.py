@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Final
 
 from jsproto.core.state import IdentityEnum
-from jsproto.errors import LocalProtocolError, PermissionViolation
+from jsproto.errors.tree import LocalProtocolError, PermissionViolation
 from jsproto.jetstream.api.errors import InvalidRequest, Refused, StreamNotFound, Unavailable
 
 

@@ -35,7 +35,7 @@ from jsproto.core.conversation.procedure import Script, Steps
 from jsproto.core.numbers import check_number, in_seconds, seconds
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
 from jsproto.core.timers import Timers
-from jsproto.errors import (
+from jsproto.errors.tree import (
     InvalidConfig,
     InvalidResponse,
     JsprotoError,

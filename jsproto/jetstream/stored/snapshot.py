@@ -40,7 +40,7 @@ from jsproto.core.conversation.message import Message
 from jsproto.core.numbers import check_number, seconds
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.core.timers import Timers
-from jsproto.errors import (
+from jsproto.errors.tree import (
     ConnectionLost,
     InvalidConfig,
     InvalidResponse,

@@ -23,7 +23,7 @@ from typing import Final, final
 from zlib import crc32
 
 from jsproto.core.connection.events import Authenticate, Dial, HangUp, Upgrade
-from jsproto.errors import ConnectFailed, JsprotoError, TlsUnavailable
+from jsproto.errors.tree import ConnectFailed, JsprotoError, TlsUnavailable
 from jsproto.testing.chance import Chance
 from jsproto.testing.network.cable import Cable
 from jsproto.testing.network.host import Host

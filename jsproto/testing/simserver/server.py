@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from jsproto.errors import LocalProtocolError, shorten
+from jsproto.errors.tree import LocalProtocolError, shorten
 from jsproto.testing.simserver.account.api import Api
 from jsproto.testing.simserver.account.disk import Image
 from jsproto.testing.simserver.account.jetstream import API_PREFIX, SimJetStream

@@ -11,7 +11,7 @@ from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Procedure
 from jsproto.core.pubsub.request import request
 from jsproto.core.pubsub.subscription import Subscription
-from jsproto.errors import ConnectionLost, JsprotoError, NoResponders, RequestTimeout
+from jsproto.errors.tree import ConnectionLost, JsprotoError, NoResponders, RequestTimeout
 from jsproto.signals import NEED_DATA
 from jsproto.testing.chance import Chance
 from jsproto.testing.simulation.oracle import RuleBroken

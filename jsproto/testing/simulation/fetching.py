@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from jsproto.core.connection.connection import Connection
 from jsproto.core.conversation.conversation import Conversation
-from jsproto.errors import JsprotoError
+from jsproto.errors.tree import JsprotoError
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOne, FetchOptions
 from jsproto.jetstream.status import EndReason

@@ -7,7 +7,7 @@ from typing import cast
 
 from jsproto.core.connection.connection import Connection
 from jsproto.core.conversation.conversation import Conversation, Stage
-from jsproto.errors import JsprotoError
+from jsproto.errors.tree import JsprotoError
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.push.subscribe import Subscribe

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from jsproto.core.connection.connection import Connection
 from jsproto.core.conversation.conversation import Conversation
-from jsproto.errors import InvalidResponse, JsprotoError
+from jsproto.errors.tree import InvalidResponse, JsprotoError
 from jsproto.jetstream.api.config.account import AccountInfo
 from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.config.stream import StreamInfo

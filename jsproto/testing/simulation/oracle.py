@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import final
 
-from jsproto.errors import JsprotoError
+from jsproto.errors.tree import JsprotoError
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.testing.simserver import SimServer
 from jsproto.testing.simserver.consumers.consumers import SimConsumer

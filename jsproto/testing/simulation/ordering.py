@@ -7,7 +7,7 @@ from typing import cast
 
 from jsproto.core.connection.connection import Connection
 from jsproto.core.conversation.conversation import Conversation
-from jsproto.errors import JsprotoError
+from jsproto.errors.tree import JsprotoError
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import ReplayPolicy
 from jsproto.jetstream.api.subjects import ApiSubjects

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from jsproto.core.connection.connection import Connection
 from jsproto.core.conversation.conversation import Conversation, StopMode
-from jsproto.errors import JsprotoError, OutboundFull
+from jsproto.errors.tree import JsprotoError, OutboundFull
 from jsproto.jetstream.api.errors import ConsumerNotFound, StreamNotFound
 from jsproto.jetstream.delivery.ack import IN_PROGRESS, NAK, TERM, Nak
 from jsproto.jetstream.delivery.message import AckBatch, JsMessage, Settlement

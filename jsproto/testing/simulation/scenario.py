@@ -16,7 +16,7 @@ from typing import Any, Final, cast, final
 
 from attrs import asdict, evolve, frozen
 
-from jsproto.errors import LocalProtocolError, shorten
+from jsproto.errors.tree import LocalProtocolError, shorten
 from jsproto.testing.chance import Chance
 from jsproto.testing.simserver import PROFILES
 from jsproto.testing.simulation.faults import FAULTS, MORE_FAULTS, Fault, FaultKind, drawn_fault

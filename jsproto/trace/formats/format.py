@@ -35,7 +35,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, cast
 
-from jsproto.errors import LocalProtocolError, shorten
+from jsproto.errors.tree import LocalProtocolError, shorten
 from jsproto.trace.formats.recording import (
     MOST_BYTES,
     Happened,

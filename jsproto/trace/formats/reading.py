@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final, final
 
-from jsproto.errors import LocalProtocolError, shorten
+from jsproto.errors.tree import LocalProtocolError, shorten
 from jsproto.trace.formats import format as own
 from jsproto.trace.formats.recording import SCHEMA, Record, raw_first, raw_record
 

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias, TypeVar, cast, final
 
 from attrs import frozen
 
-from jsproto.errors import LocalProtocolError, shorten
+from jsproto.errors.tree import LocalProtocolError, shorten
 
 SCHEMA: Final = "jsproto-trace/1"
 #: What one record may unfold to, in bytes: no packed line takes more memory than this.

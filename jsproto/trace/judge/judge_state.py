@@ -16,7 +16,7 @@ from __future__ import annotations
 import pickle
 from typing import Any, Final, final
 
-from jsproto.errors import LocalProtocolError, shorten
+from jsproto.errors.tree import LocalProtocolError, shorten
 from jsproto.trace.judge.lint import Lint
 
 #: Counted up whenever a record in the state gains, loses or renames a field, moves, or means

@@ -28,7 +28,7 @@ from jsproto.core.conversation.procedure import Procedure, Step
 from jsproto.core.pubsub.request import Flush
 from jsproto.core.pubsub.request_many import RequestMany
 from jsproto.core.pubsub.subscription import Overflow, Subscription
-from jsproto.errors import LocalProtocolError, shorten
+from jsproto.errors.tree import LocalProtocolError, shorten
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.document import Document
 from jsproto.jetstream.api.subjects import ApiSubjects

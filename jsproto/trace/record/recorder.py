@@ -56,7 +56,7 @@ from jsproto.core.connection.server_pool import Server
 from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Procedure, Step
-from jsproto.errors import JsprotoError
+from jsproto.errors.tree import JsprotoError
 from jsproto.jetstream.push.base import PushFeed
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.trace.formats.recording import Happened, Received, Record, Sent, Wished

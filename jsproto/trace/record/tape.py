@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Protocol, final
 
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 from jsproto.trace.formats.format import record_line
 from jsproto.trace.formats.recording import Happened, Record
 from jsproto.trace.formats.redaction import Keep

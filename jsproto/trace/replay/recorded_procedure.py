@@ -16,7 +16,7 @@ from typing import cast, final
 
 from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.procedure import Procedure, Sleep, Steps
-from jsproto.errors import JsprotoError
+from jsproto.errors.tree import JsprotoError
 from jsproto.trace.record.conversation_json import blank, number_read
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, cast, final
 
-from jsproto.errors import shorten
+from jsproto.errors.tree import shorten
 from jsproto.trace.formats.framing import client_reader, server_reader
 from jsproto.trace.formats.recording import Happened, Received, Record, Sent
 from jsproto.trace.observe.facts import Fact

@@ -34,7 +34,7 @@ from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.conversation.procedure import Procedure
 from jsproto.core.conversation.router import Router
 from jsproto.core.pubsub.request_many import RequestMany
-from jsproto.errors import ConnectFailed, JsprotoError, LocalProtocolError, shorten
+from jsproto.errors.tree import ConnectFailed, JsprotoError, LocalProtocolError, shorten
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.trace.formats.recording import Happened, Received, Record, Sent, Waited, Wished
 from jsproto.trace.formats.redaction import Keep

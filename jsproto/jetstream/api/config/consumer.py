@@ -12,7 +12,7 @@ from typing import final
 
 from attrs import field, frozen
 
-from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import InvalidConfig
 from jsproto.jetstream.api.codecs import (
     DURATION,
     DURATIONS,

@@ -20,7 +20,7 @@ from typing import Final, cast, final
 
 from attrs import frozen
 
-from jsproto.errors import shorten
+from jsproto.errors.tree import shorten
 from jsproto.jetstream.api.codecs import is_label_of_server
 from jsproto.jetstream.api.document import Document, table
 

@@ -16,7 +16,7 @@ from attrs import NOTHING, fields
 
 from jsproto.core.numbers import seconds
 from jsproto.core.wording import meant
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 from jsproto.jetstream.api.config.cluster import Placement
 from jsproto.jetstream.api.config.enums import (
     AckPolicy,

@@ -3,7 +3,7 @@ string (ADR-2).
 
 Theory. An event is a JSON object on a subject below ``$JS.EVENT``, and its ``type`` says what it
 is; the subject only helps to choose. One class for each shape, one row in :data:`EVENTS` for each
-type. A type that this version does not know is an :class:`Event` with everything in ``extra``, so a
+type. A type that this version does not know is a :class:`JetStreamEvent` with everything in ``extra``, so a
 newer server is heard too. Two old subjects, from before 2020, are still listened to by who asks for
 all (:data:`HISTORICAL`).
 
@@ -39,7 +39,7 @@ HISTORICAL: Final[Mapping[str, str]] = {
 
 
 @frozen(kw_only=True, repr=False)
-class Event(Document):
+class JetStreamEvent(Document):
     """Something that happened; on its own, of a type that this version does not know.
 
     Attributes:
@@ -63,7 +63,7 @@ class Event(Document):
 
 
 @frozen(kw_only=True, repr=False)
-class StreamEvent(Event):
+class StreamEvent(JetStreamEvent):
     """Something about a stream."""
 
     stream: str = member(TEXT, "")
@@ -185,7 +185,7 @@ class TransferAdvisory(StreamEvent):
 
 @final
 @frozen(kw_only=True, repr=False)
-class ApiAudit(Event):
+class ApiAudit(JetStreamEvent):
     """Somebody asked the API: the subject, what was asked and what was answered, as text."""
 
     server: str = member(TEXT, "")
@@ -210,8 +210,8 @@ class ServerEvent(StreamEvent):
 
 _ADVISORY: Final = "io.nats.jetstream.advisory.v1."
 
-#: Which type is which class; others are an :class:`Event`.
-EVENTS: Final[Mapping[str, type[Event]]] = {
+#: Which type is which class; others are a :class:`JetStreamEvent`.
+EVENTS: Final[Mapping[str, type[JetStreamEvent]]] = {
     f"{_ADVISORY}api_audit": ApiAudit,
     f"{_ADVISORY}api_limit_reached": ServerEvent,
     f"{_ADVISORY}consumer_action": ConsumerActionAdvisory,
@@ -239,7 +239,7 @@ EVENTS: Final[Mapping[str, type[Event]]] = {
 }
 
 
-def read_event(body: bytes) -> Event:
+def read_event(body: bytes) -> JetStreamEvent:
     """The event in the payload of a message below ``$JS.EVENT``.
 
     Raises:
@@ -247,7 +247,9 @@ def read_event(body: bytes) -> Event:
     """
     members = parse_object(body, "an event")
     kind = members.get("type")
-    return EVENTS.get(kind if isinstance(kind, str) else "", Event).from_wire(members, "an event")
+    return EVENTS.get(kind if isinstance(kind, str) else "", JetStreamEvent).from_wire(
+        members, "an event"
+    )
 
 
 def modern_subject(subject: str) -> str:

@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Final
 
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 from jsproto.jetstream.api.events.advisories import EVENTS
 
 #: The dialect.

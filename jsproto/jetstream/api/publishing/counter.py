@@ -15,7 +15,7 @@ from typing import Final, cast, final
 
 from attrs import field, frozen
 
-from jsproto.errors import InvalidResponse, shorten
+from jsproto.errors.tree import InvalidResponse, shorten
 from jsproto.jetstream.api.publishing.options import INCR
 from jsproto.wire.headers import Headers
 

@@ -26,7 +26,7 @@ from typing import Final, final
 
 from attrs import frozen
 
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HOUR: Final = 3600

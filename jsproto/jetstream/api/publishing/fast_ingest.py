@@ -25,7 +25,7 @@ from typing import Final, TypeAlias, final
 
 from attrs import frozen
 
-from jsproto.errors import InvalidConfig, InvalidResponse, shorten
+from jsproto.errors.tree import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api.envelope import parse_object
 from jsproto.jetstream.api.errors import InvalidPubAck, JetStreamError, RequestContext, api_error
 from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack

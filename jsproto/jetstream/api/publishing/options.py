@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, TypedDict, cast, final
 from attrs import evolve, fields, frozen
 
 from jsproto.core.wording import meant
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 from jsproto.jetstream.api.config.enums import Rollup
 from jsproto.jetstream.api.publishing.schedule import (
     PURGE,

@@ -15,7 +15,7 @@ from typing import ClassVar, Final, final
 
 from attrs import field, frozen
 
-from jsproto.errors import InvalidResponse
+from jsproto.errors.tree import InvalidResponse
 from jsproto.jetstream.api.codecs import BIG, FLAG, INTEGER, NAME, TEXT
 from jsproto.jetstream.api.document import Document, member, of
 from jsproto.jetstream.api.envelope import members_or_error

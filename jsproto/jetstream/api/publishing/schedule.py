@@ -24,7 +24,7 @@ from typing import Final, Literal, final
 
 from attrs import frozen
 
-from jsproto.errors import InvalidConfig, InvalidResponse, shorten
+from jsproto.errors.tree import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api.go_duration import duration_text, parse_duration
 from jsproto.jetstream.api.publishing.cron import Cron
 from jsproto.jetstream.api.timestamps import Timestamp, nanoseconds

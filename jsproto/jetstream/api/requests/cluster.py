@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 
 from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.procedure import Sleep, Steps, the_time
-from jsproto.errors import InvalidConfig, InvalidResponse, RequestTimeout
+from jsproto.errors.tree import InvalidConfig, InvalidResponse, RequestTimeout
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.config.cluster import ClusterInfo, Placement
 from jsproto.jetstream.api.envelope import to_json

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Final
 
 from jsproto.core.conversation.procedure import Steps
-from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import InvalidConfig
 from jsproto.jetstream.api.events.advisories import MessageFate
 from jsproto.jetstream.api.publishing.options import MSG_ID
 from jsproto.jetstream.api.publishing.puback import PubAck

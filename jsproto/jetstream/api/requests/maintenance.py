@@ -17,7 +17,7 @@ from typing import final
 from attrs import frozen
 
 from jsproto.core.conversation.procedure import Steps
-from jsproto.errors import InvalidConfig, RequestTimeout
+from jsproto.errors.tree import InvalidConfig, RequestTimeout
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.codecs import DURATION, FLAG, INTEGER, TIME
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo

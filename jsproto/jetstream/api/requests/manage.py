@@ -23,7 +23,7 @@ from typing import Final, TypeVar
 
 from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.procedure import Steps, the_time
-from jsproto.errors import (
+from jsproto.errors.tree import (
     InvalidResponse,
     InvalidSubject,
     NoResponders,

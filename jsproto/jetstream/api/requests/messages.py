@@ -27,7 +27,7 @@ from attrs import field, frozen
 from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.message import Message, payload_shown
 from jsproto.core.conversation.procedure import Steps
-from jsproto.errors import (
+from jsproto.errors.tree import (
     InvalidConfig,
     InvalidResponse,
     JsprotoError,

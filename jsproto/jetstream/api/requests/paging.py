@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias, TypeVar, cast, final
 
 from jsproto.core.conversation.procedure import Steps, the_time
-from jsproto.errors import InvalidResponse, InvalidSubject, RequestTimeout
+from jsproto.errors.tree import InvalidResponse, InvalidSubject, RequestTimeout
 from jsproto.jetstream.api.errors import RequestContext, described
 from jsproto.wire.subjects import stream_name
 

@@ -16,7 +16,7 @@ from typing import Final, NoReturn, Unpack, cast
 from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.procedure import Sleep, Steps, the_time
 from jsproto.core.numbers import count, seconds
-from jsproto.errors import NoResponders, RequestTimeout, StatusError
+from jsproto.errors.tree import NoResponders, RequestTimeout, StatusError
 from jsproto.jetstream.api.errors import RequestContext
 from jsproto.jetstream.api.publishing.options import PublishOptions, PublishSettings, asked_for
 from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack, usual_ack

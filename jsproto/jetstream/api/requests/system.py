@@ -26,7 +26,7 @@ from jsproto.core.conversation.message import Message
 from jsproto.core.numbers import check_number
 from jsproto.core.pubsub.request_all import STALL, Gather
 from jsproto.core.pubsub.request_many import RequestMany
-from jsproto.errors import ApiError, InvalidResponse, InvalidSubject, StatusError, shorten
+from jsproto.errors.tree import ApiError, InvalidResponse, InvalidSubject, StatusError, shorten
 from jsproto.jetstream.api.codecs import FLAG, INTEGER, OBJECT, TEXT, TEXTS, TIME
 from jsproto.jetstream.api.document import Document, member
 from jsproto.jetstream.api.envelope import parse_object, to_json

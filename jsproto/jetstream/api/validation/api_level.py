@@ -16,7 +16,7 @@ from typing import Final, final
 
 from attrs import fields, frozen
 
-from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import InvalidConfig
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.stream import StreamConfig
 from jsproto.jetstream.api.publishing.options import PublishOptions

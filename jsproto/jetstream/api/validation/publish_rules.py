@@ -16,7 +16,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from jsproto.errors import InvalidConfig
+from jsproto.errors.tree import InvalidConfig
 from jsproto.jetstream.api.config.enums import Rollup
 from jsproto.jetstream.api.config.stream import StreamConfig
 from jsproto.jetstream.api.patterns import collide

@@ -13,7 +13,7 @@ from typing import Final, final
 
 from attrs import evolve, frozen
 
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors.tree import InvalidConfig, shorten
 
 
 @final

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from jsproto.errors import InvalidSubject
+from jsproto.errors.tree import InvalidSubject
 from jsproto.trace.formats.format import maybe_hidden
 from jsproto.trace.judge.rules.table import ERROR, WARNING, Rule, per_link
 from jsproto.trace.observe.facts import (

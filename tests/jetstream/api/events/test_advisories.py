@@ -15,7 +15,7 @@ from jsproto.jetstream.api.errors import MessageNotFound
 from jsproto.jetstream.api.events import advisories as told
 from jsproto.jetstream.api.events.advisories import (
     EVENTS,
-    Event,
+    JetStreamEvent,
     MessageFate,
     modern_subject,
     read_event,
@@ -57,7 +57,7 @@ def test_an_event_of_tomorrow_is_kept_whole() -> None:
     members = {"type": f"{ADVISORY}of_tomorrow", "id": "x", "timestamp": TIME, "what": {"ever": 1}}
     event = read_event(json.dumps(members).encode())
 
-    assert type(event) is Event
+    assert type(event) is JetStreamEvent
     assert (event.kind, event.timestamp) == ("of_tomorrow", Timestamp.parse(TIME))
     assert event.to_wire() == members
 

@@ -9,11 +9,12 @@ branches:
     │   ├── InvalidCredentials  CredentialsUnavailable
     │   ├── InvalidContext (an InvalidConfig)  ContextUnavailable
     │   └── ConversationClosed  OutboundFull  WindowFull  BusyConversation
-    ├── RemoteProtocolError     the peer: broke the grammar of the line, or answered what nobody can
-    understand │   └── InvalidResponse ├── LinkError               the road between: also a
-    ConnectionError │   ├── ConnectionLost  ConnectionClosed  ConnectFailed  StaleConnection
-    TlsFailed  TlsUnavailable │   └── WebSocketFailed └── ServerError             the server:
-    understood us and says no
+    ├── RemoteProtocolError     the server: broke the protocol, or gave an answer that means nothing
+    │   └── InvalidResponse
+    ├── LinkError               the network between: also a ConnectionError
+    │   ├── ConnectionLost  ConnectionClosed  ConnectFailed  StaleConnection
+    │   └── TlsFailed  TlsUnavailable  WebSocketFailed
+    └── ServerError             the server: understood us and refuses
         ├── AuthorizationFailed
         ├── PermissionViolation
         │   └── SubscriptionLimit
