@@ -1,5 +1,5 @@
 """What was wished of a link holds on every link: TLS and who we are, over random scripts of links,
-gossip and lies (invariant 33).
+gossip and lies (invariant 33 in ``spec/invariants.toml``).
 
 A script is a list of links, each with what its server claims and how far it comes. Judged is what
 leaves: no byte of a secret before TLS stands where it was asked for, no server that was named in

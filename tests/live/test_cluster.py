@@ -166,9 +166,7 @@ def test_the_server_of_the_leader_is_a_lame_duck(cluster, replicated, joined, bo
 
 @pytest.mark.parametrize("retention", ["limits", "interest"])
 def test_a_range_ends_where_the_leader_says(joined, stored, retention):
-    """SPARK 5.4: a replica that lags proves nothing; and 4.4: the server chooses how many replicas
-    its consumers need.
-    """
+    """A replica that lags proves nothing, and the server chooses the replicas of consumers."""
     nc = joined()
     orders = stored(nc, stream={"num_replicas": 3, "retention": retention}, num_replicas=3)
     read = []

@@ -12,7 +12,7 @@ Each form runs a driver in a folder of its own, that holds nothing of jsproto, o
 - *by-value*: the driver alone can import the wheel, no other process can, of those beside the
   driver neither; `pyspark_jsproto.carry` does the rest.
 - *py-files*: everything is in one zip given to ``addPyFile``. Batch works; the streaming source
-  cannot import it, which is a fault of Spark 4.2 and 4.3 (SPARK.md 4.6); with `carry` it works too.
+  cannot import it, which is a fault of Spark 4.2 and 4.3 (trap 4.6); with `carry` it works too.
   This form fails when the fault is repaired: then the documentation must change.
 
 Gives one JSON line for each form; the exit code is 1 if one does not behave as said here.

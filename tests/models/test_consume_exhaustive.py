@@ -4,7 +4,7 @@ are visited once.
 A state is the snapshot of the machine with its port, less what is history only: absolute times
 become differences to now, names of tokens and inboxes become their order, and counters of what is
 over are left out. The search is that of `tests.models.orders`; what must hold of each step are
-invariants 10 to 20, and what timers promise.
+invariants 10 to 20 of ``spec/invariants.toml``, and what timers promise.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 a consumer change places.
 
 A status is said by whoever leads the consumer, a message may come by another route of a cluster,
-and a PONG is answered by the server at hand: between these three there is no order (WIRE "PUB /
-HPUB / SUB / UNSUB"). `Unruly` stands before a server and does that to whatever comes on inboxes of
+and the server of the connection answers a PING: between these three there is no order. `Unruly` stands before a server and does that to whatever comes on inboxes of
 ports; all else passes untouched. `Leaping` stands before a client, whose clock leaps, forwards as
 that of a suspended machine does, or back.
 """

@@ -1,4 +1,4 @@
-"""A source as one writes it first: the traps of SPARK.md 4.10 and 4.11 close on it in a real Spark."""
+"""A source as one writes it first: it falls into the traps 4.10 and 4.11 in a real Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streaming readers as one writes them first: the traps of SPARK.md 4.1, 4.2 and 4.5 close on them
+"""Streaming readers as one writes them first: they fall into the traps 4.1, 4.2 and 4.5
 where ours lose nothing.
 
 Each is all right as far as it goes, and its calls do what their names say. It does not know that

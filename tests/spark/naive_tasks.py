@@ -1,5 +1,5 @@
-"""Tasks as one writes them first, reading and writing: the traps of SPARK.md 4.3, 4.4, 4.8, 4.9 and
-4.11 close on them.
+"""Tasks as one writes them first, reading and writing: they fall into the traps 4.3, 4.4,
+4.8, 4.9 and 4.11 of `tests/spark/traps.py`.
 
 They know what a server does as long as all is well: a link stands, an answer is JSON, a header is
 there once, and whoever begins to read reads to the end.

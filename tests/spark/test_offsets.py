@@ -34,7 +34,7 @@ def test_the_range_goes_from_one_to_the_other():
 
 
 def test_a_crash_in_the_first_batch_does_not_move_its_beginning():
-    # SPARK.md 4.1: the new process begins at the new "latest", behind the end that is logged. A
+    # Trap 4.1: the new process begins at the new "latest", behind the end that is logged. A
     # naive range is [1801, 1501).
     logged = offset(seq=1501, init=1001)
     anew = offset(seq=1801, init=1801)
@@ -43,7 +43,7 @@ def test_a_crash_in_the_first_batch_does_not_move_its_beginning():
 
 
 def test_another_incarnation_is_read_from_its_own_beginning():
-    # SPARK.md 4.5: by sequence alone the query would go on in the middle of the new stream.
+    # Trap 4.5: by sequence alone the query would go on in the middle of the new stream.
     before = offset(seq=900)
     after = offset(seq=51, init=1, created="2026-02-02T00:00:00Z")
 

@@ -43,7 +43,7 @@ def test_all_rows_go_to_the_subject_of_the_option():
     assert ("a", "é".encode()) == (subject, payload)
 
 
-def test_bytes_are_bytes():  # B235: payloads read as text
+def test_bytes_are_bytes():  # a payload is never read as text
     raw = bytes.fromhex("00ff80c328")
 
     assert raw == messages(made(PAYLOAD, subject="a"), payload=[raw])[0][1]

@@ -1,4 +1,4 @@
-"""The traps of a source on Spark (SPARK.md 4) as a table, and the form of their tests: ours and a
+"""The traps of a source on Spark as a table, and the form of their tests: ours and a
 naive version in one scenario.
 
 Theory. A test that holds for ours may hold because there is no trap. So each trap is also set for

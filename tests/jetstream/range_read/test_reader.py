@@ -186,8 +186,8 @@ def test_what_it_asks_of_a_way_is_written_down():
     st.lists(st.integers(1, 41), max_size=4),
     st.sampled_from([(), ("s.1",), ("s.0", "s.2")]),
 )
-def test_i62_read_again_in_other_parts_it_is_the_same(way, deleted, cuts, subjects):
-    """INVARIANTS 62: whatever the parts are, and however the stream has grown since."""
+def test_read_again_in_other_parts_it_is_the_same(way, deleted, cuts, subjects):
+    """Reading again gives the same messages, in any parts, and after the stream has grown."""
     edges = [1, *sorted(cuts), 41]
     read = []
     for lo, hi in pairwise(edges):
@@ -269,7 +269,7 @@ def test_a_message_that_is_larger_than_all_that_may_be_asked_for_ends_it():
 
 @EACH_WAY
 def test_no_more_pending_is_no_proof(way):
-    """SPARK 5.4: a replica that lags says that nothing is left, and the leader has more."""
+    """A replica that lags says that nothing is left, although the leader has more."""
     rig = Rig(1, 11, way=way, opened=False)
     rig.replica.change("purge", 11)
     rig.replica.messages = {seq: f"s.{seq % 3}" for seq in range(1, 7)}
@@ -478,7 +478,7 @@ def test_an_empty_stream_has_lost_everything(way):
 
 @EACH_WAY
 def test_messages_that_were_deleted_one_by_one_are_no_loss(way):
-    """SPARK 4.5: interior deletes, the last one included."""
+    """Single messages were deleted between others, the last one included."""
     rig = Rig(1, 11, way=way, opened=False)
     for seq in (3, 4, 10):
         rig.change("delete", seq)

@@ -202,7 +202,7 @@ def test_what_a_direct_get_says():
 
 
 def test_names_that_a_stored_message_has_too_are_its_own():
-    """A republished message carries them already (SPARK 4.9): what the answer adds counts, and only
+    """A republished message carries them already (trap 4.9 in ``tests/spark/traps.py``): what the answer adds counts, and only
     that is cut off.
     """
     own = b"NATS/1.0\r\nNats-Stream: OLD\r\nNats-Subject: old\r\nNats-Sequence: 99\r\n\r\n"
