@@ -27,7 +27,7 @@ unless it shall be brought up to date; and if it holds less than the backup, it 
 interrupted restore has left, and is in the way in any case.
 """
 
-# ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
+# ruff: noqa: RUF009 - `member` returns an attrs `field` with the codec in its metadata
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class SavedStream(Document):
     sha256: str = member(TEXT, "")
     messages: int = member(INTEGER, 0)
     last_seq: int = member(INTEGER, 0)
-    checked: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    checked: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
     note: str | None = member(TEXT)
 
 
@@ -151,7 +151,7 @@ class Manifest(Document):
     """
 
     format: int = member(INTEGER, 0)
-    complete: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    complete: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
     server: str = member(TEXT, "")
     created: Timestamp | None = member(TIME)
     streams: Sequence[SavedStream] = member(ListCodec(Nested(SavedStream)), ())

@@ -185,7 +185,7 @@ def test_update_and_create_or_update_ask_their_own_verbs(js):
 @pytest.mark.parametrize(
     ("given", "match"),
     [
-        ({}, "with name, it was not given"),
+        ({}, "with name, got none"),
         ({"name": "S", "subject": "s"}, r"expected settings.*\['subject'\]"),
         (
             {"config": "S", "subjects": ["s"]},

@@ -64,7 +64,7 @@ def test_a_counter_has_no_expectations(js):
 @pytest.mark.parametrize(
     ("config", "asked", "words"),
     [
-        ({"no_ack": True}, {}, "no_ack = True: the stream acknowledges nothing"),
+        ({"no_ack": True}, {}, "no_ack = True: the stream sends no acknowledgements"),
         ({}, {"ttl": "never"}, "10166"),
         ({}, {"expected_stream": "T"}, "10060"),
         ({"max_msg_size": 30}, {}, "10054"),
@@ -100,7 +100,7 @@ def test_batches_are_made_with_the_times_of_the_facade():
 
 
 def test_a_window_to_a_stream_that_is_known_to_acknowledge_nothing_is_refused(js):
-    with pytest.raises(InvalidConfig, match="no_ack = True: the stream acknowledges nothing"):
+    with pytest.raises(InvalidConfig, match="no_ack = True: the stream sends no acknowledgements"):
         known(js, no_ack=True).publish_window()
 
 

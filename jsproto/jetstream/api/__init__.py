@@ -1,5 +1,3 @@
-"""The JetStream API as values and procedures: subjects, documents, errors, and one generator for
-each request.
-"""
+"""The JetStream API: subjects, documents and errors as values, requests as generators."""
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""What the answer to each request of the JSON API looks like: its ``type``, and the members without
-which it is none.
+"""The types of API answers: the ``type`` that each carries and the members that it must have.
 
-Somebody else may answer a request. A stream whose subjects cover the API acknowledges it (servers
-before 2.10 let a stream be made on ``>``), and a service may listen there. Each answer of a server
-carries a ``type``. A type that is there must be the one in the table. An answer without a type must
-show the members that prove what it is. So a foreign or an empty answer is `jsproto.errors.InvalidResponse`
-and never an empty list or zeros.
+A stream whose subjects cover the API acknowledges a request to it (servers before 2.10 allow a
+stream on ``>``), and a service may listen there. So the client checks that an answer comes from
+the API. Each answer of a server carries a ``type``. If it is there, it must be one of the table.
+An answer without a type must have the required members. So a foreign or an empty answer raises
+`jsproto.errors.InvalidResponse`, and never becomes an empty list or zeros.
 
-`type` and members were seen on servers 2.9.10 to 2.15.1.
+Types and members are those that servers 2.9.10 to 2.15.1 sent in tests.
 """
 
 from __future__ import annotations
@@ -19,15 +18,14 @@ TYPE: Final = "io.nats.jetstream.api.v1."
 
 
 class AnswerType(Enum):
-    """One kind of answer: the words in its ``type``, and members that it always has, which prove it
-    if it has no type.
+    """One kind of answer: the words of its ``type``, and the members that it always has.
 
-    A kind without any members is proven by its type alone. Where versions disagree about the type,
-    there are several words.
+    A kind without required members is recognized by its type only. Where versions differ in the
+    type, there are several words.
 
     Attributes:
-        types: values of ``type``, any of which fits.
-        needs: members that are there in each answer.
+        types: the possible values of ``type``.
+        needs: members that each answer has.
     """
 
     ACCOUNT_INFO = ("account_info", ("memory", "storage", "streams", "consumers"))
@@ -47,7 +45,7 @@ class AnswerType(Enum):
     STREAM_REMOVE_PEER = ("stream_remove_peer", ("success",))
     STREAM_EVACUATE_PEER = ("stream_evacuate_peer", ("success",))
     STREAM_CANCEL_MOVE = ("stream_cancel_move", ())
-    ACCOUNT_CANCEL_MOVE = ("stream_cancel_move stream_update", ())  # 2.15, before
+    ACCOUNT_CANCEL_MOVE = ("stream_cancel_move stream_update", ())  # 2.15, then older servers
     CONSUMER_CREATE = ("consumer_create", ("stream_name", "name"))
     CONSUMER_INFO = ("consumer_info", ("stream_name", "name"))
     CONSUMER_RESET = ("consumer_reset", ("stream_name", "name"))

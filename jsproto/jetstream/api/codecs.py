@@ -1,10 +1,9 @@
-"""The forms that a member of an API document can have: how each is read, given by a user, and
-written.
+"""Codecs of the members of API documents: how each is read, accepted from a user, and written.
 
-A form that refuses says so with :class:`CodecError`, which knows what was expected, what was seen
-and where; the document turns it into the error of the culprit. Where the two sides differ, the
-reader is the tolerant one: a word that a newer server uses is kept, a zero time is "not set", nulls
-in lists vanish.
+A codec rejects a value with :class:`CodecError`, which has the expected form, the value and its
+place. The document turns it into an error of the user or of the server. Values of the server are
+read more tolerantly than values of the user are accepted: unknown words of a newer server are
+kept, a zero time means "not set", nulls in lists are dropped.
 """
 
 from __future__ import annotations
@@ -30,14 +29,12 @@ T = TypeVar("T")
 W = TypeVar("W", bound=StrEnum)
 
 
-#: Python reads no longer numbers unless it is asked to.
+#: Python converts no longer numbers by default.
 _BIG: Final = re.compile(r"-?[0-9]{1,4000}").fullmatch
 
 
 def is_label_of_server(name: str) -> bool:
-    """Whether a label in ``metadata`` is one that the server keeps for itself: it is no setting and
-    is never compared.
-    """
+    """Whether a label in ``metadata`` belongs to the server; such labels are no settings."""
     return name.startswith("_nats.")
 
 
@@ -54,9 +51,7 @@ def comparable(members: Mapping[str, object]) -> dict[str, object]:
 
 
 class CodecError(Exception):
-    """A value that is not of the form its member has; :class:`Document` turns it into one of two
-    errors.
-    """
+    """A value of the wrong form; :class:`Document` turns it into one of two errors."""
 
     def __init__(self, expected: str, seen: object, path: str = "") -> None:
         super().__init__(expected)
@@ -66,14 +61,14 @@ class CodecError(Exception):
 
 
 class Codec(Generic[T]):
-    """One form that a member can have: how it is read, what a user may give, how it is written."""
+    """One form of a member: how it is read, accepted from a user, and written."""
 
     def read(self, value: object) -> T | None:
-        """The member's value from JSON, ``None`` for "not set"; raises :class:`CodecError`."""
+        """The value from JSON, ``None`` for "not set"; raises :class:`CodecError`."""
         return self.accept(value)
 
     def accept(self, value: object) -> T:
-        """A user's value in the form that the document keeps; raises :class:`CodecError`."""
+        """The user's value as the document keeps it; raises :class:`CodecError`."""
         raise NotImplementedError
 
     def write(self, value: T) -> object:
@@ -146,9 +141,7 @@ class _Number(Codec[float]):
 
 @final
 class _BigIntCodec(Codec[int]):
-    """A whole number of any size, which the wire carries as text because JSON readers round large
-    numbers.
-    """
+    """A whole number of any size. It is text on the wire, as JSON readers round large numbers."""
 
     def read(self, value: object) -> int:
         if isinstance(value, str) and _BIG(value):
@@ -169,7 +162,7 @@ class _BigIntCodec(Codec[int]):
 
 @final
 class _Unnamed(Codec[str]):
-    """A name that may be missing: servers write "" for none, users write nothing."""
+    """An optional name: servers write "" for none, users leave it out."""
 
     def read(self, value: object) -> str | None:
         return TEXT.read(value) or None
@@ -183,7 +176,7 @@ class _Unnamed(Codec[str]):
 
 @final
 class _DurationCodec(Codec[timedelta]):
-    """Nanoseconds on the wire; users give a timedelta, or a number of seconds."""
+    """A duration: nanoseconds on the wire; users give a timedelta or seconds."""
 
     def read(self, value: object) -> timedelta:
         if (
@@ -214,7 +207,7 @@ class _DurationCodec(Codec[timedelta]):
 
 @final
 class _Ago(Codec[timedelta]):
-    """A duration that only the server says; it writes a negative one for "never"."""
+    """A duration that only servers send; a negative one means "never"."""
 
     def read(self, value: object) -> timedelta | None:
         since = DURATION.read(value)
@@ -257,9 +250,7 @@ class _TimestampCodec(Codec["Timestamp | datetime"]):
 
 @final
 class _Percent(Codec["str | int"]):
-    """``sample_freq``: text for the server, with or without a percent sign; a number is taken too
-    (B196).
-    """
+    """``sample_freq``: text with or without a percent sign; users may give a number too."""
 
     def accept(self, value: object) -> str:
         if isinstance(value, str):
@@ -273,22 +264,20 @@ class _Percent(Codec["str | int"]):
 
 
 class UnknownWord(str):
-    """A word where one of a closed set was expected: the server is newer than this library. Kept,
-    never guessed.
-    """
+    """A word outside a closed set, sent by a server newer than this library; it is kept."""
 
     __slots__ = ()
 
 
 @final
 class EnumCodec(Codec[W | str], Generic[W]):
-    """One word of a closed set. A word that a newer server uses is kept as :class:`UnknownWord`."""
+    """One word of a closed set; an unknown word of a newer server is an :class:`UnknownWord`."""
 
     def __init__(self, words: type[W]) -> None:
         self._words = words
 
     def read(self, value: object) -> W | str:
-        """The member of the enum, or the word as it is."""
+        """The member of the enum, or the unknown word."""
         if not isinstance(value, str):
             raise CodecError("a word", value)
         try:
@@ -297,7 +286,7 @@ class EnumCodec(Codec[W | str], Generic[W]):
             return UnknownWord(value)
 
     def accept(self, value: object) -> W | str:
-        """A member of the enum or its text, or what was read before."""
+        """A member of the enum, its text, or an unknown word that was read before."""
         if isinstance(value, UnknownWord):
             return value
         try:
@@ -313,13 +302,13 @@ class EnumCodec(Codec[W | str], Generic[W]):
         raise CodecError("one of " + ", ".join(sorted(self._words)), value) from None
 
     def schema(self) -> dict[str, object]:
-        """Any word, since a newer server may have more; those that are known are examples."""
+        """Any word, because a newer server may have more; the known words are examples."""
         return {"type": "string", "examples": sorted(self._words)}
 
 
 @final
 class ListCodec(Codec[Sequence[T]], Generic[T]):
-    """A list of one form; kept as a tuple."""
+    """A list whose items have one codec; kept as a tuple."""
 
     def __init__(self, each: Codec[T]) -> None:
         self._each = each
@@ -331,13 +320,13 @@ class ListCodec(Codec[Sequence[T]], Generic[T]):
         return self._all(self._each.read, cast("list[object]", value), skip_null=True)
 
     def accept(self, value: object) -> Sequence[T]:
-        """Any sequence but text."""
+        """Any sequence except text."""
         if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
             raise CodecError("a sequence", value)
         return self._all(self._each.accept, cast("Sequence[object]", value))
 
     def write(self, value: Sequence[T]) -> list[object]:
-        """A list, each by its own form."""
+        """A list, each item by its codec."""
         return [self._each.write(each) for each in value]
 
     @staticmethod
@@ -355,13 +344,13 @@ class ListCodec(Codec[Sequence[T]], Generic[T]):
         return tuple(taken)
 
     def schema(self) -> dict[str, object]:
-        """A list, or null, which is how servers write one that was never filled."""
+        """A list, or null: servers write null for an empty list."""
         return {"type": ["array", "null"], "items": self._each.schema()}
 
 
 @final
 class MapCodec(Codec[Mapping[str, T]], Generic[T]):
-    """A JSON object with names of the user's choice, all values of one form."""
+    """A JSON object with names chosen by the user, all values with one codec."""
 
     def __init__(self, value: Codec[T]) -> None:
         self._value = value
@@ -371,11 +360,11 @@ class MapCodec(Codec[Mapping[str, T]], Generic[T]):
         return self._all(self._value.read, value, skip_null=True)
 
     def accept(self, value: object) -> Mapping[str, T]:
-        """A copy: what the caller does with theirs later changes nothing here."""
+        """A copy, so that later changes of the caller's mapping have no effect here."""
         return self._all(self._value.accept, value)
 
     def write(self, value: Mapping[str, T]) -> dict[str, object]:
-        """A new dict, each value by its own form."""
+        """A new dict, each value by its codec."""
         return {name: self._value.write(each) for name, each in value.items()}
 
     @staticmethod
@@ -403,7 +392,7 @@ class MapCodec(Codec[Mapping[str, T]], Generic[T]):
 
 @final
 class _Anything(Codec[object]):
-    """Kept as it came and not looked at."""
+    """Any value; kept as it is."""
 
     def accept(self, value: object) -> object:
         return value
@@ -413,24 +402,24 @@ class _Anything(Codec[object]):
 
 
 def within(part: str, misfit: CodecError) -> CodecError:
-    """The same misfit, got from one level further out."""
+    """The same error, with one more level of its path."""
     return CodecError(misfit.expected, misfit.seen, part + misfit.path)
 
 
 TEXT: Final[Codec[str]] = _Text()
 NAME: Final[Codec[str]] = _Name()
-#: A name that a configuration may leave out; "" given by a user is refused, since it would silently
-#: mean another thing.
+#: A name that a configuration may leave out. A "" from a user is rejected, because it would mean
+#: something else.
 OPTIONAL_NAME: Final[Codec[str]] = _Unnamed()
 FLAG: Final[Codec[bool]] = _Flag()
 INTEGER: Final[Codec[int]] = _Integer()
 NUMBER: Final[Codec[float]] = _Number()
 BIG: Final[Codec[int]] = _BigIntCodec()
 DURATION: Final[Codec[timedelta]] = _DurationCodec()
-#: How long ago something was; negative for "never", which is ``None``.
+#: The time since an event; a negative value means "never" and becomes ``None``.
 AGO: Final[Codec[timedelta]] = _Ago()
 GIVEN_TIME: Final[Codec[Timestamp | datetime]] = _TimestampCodec()
-#: The same form where only the server speaks, so that a reader needs no narrowing.
+#: The same codec for times that only servers send, so that readers need no narrowing.
 TIME: Final = cast("Codec[Timestamp]", GIVEN_TIME)
 PERCENT: Final[Codec[str | int]] = _Percent()
 TEXTS: Final[Codec[Sequence[str]]] = ListCodec(TEXT)

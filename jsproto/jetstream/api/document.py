@@ -1,23 +1,21 @@
-"""What all API documents have in common: one table per class, one reader and one writer for all of
-them.
+"""The base class of all API documents: one table per class, one reader and one writer for all.
 
-Theory. A document is a frozen attrs class whose fields *are* its table: the field's name is the
-wire's member name, and the field carries a :class:`Codec`, which knows the member's form on the
-wire. Nothing else is written per field.
+Theory. A document is a frozen attrs class, and its fields are its table: the field's name is the
+name on the wire, and the field's metadata holds a :class:`Codec`. A field needs nothing else.
 
-- Reading is tolerant: ``null``, missing and empty are the same for what is optional; members that
-  this version does not know are kept in ``extra`` and written back, so an update never sends less
-  than was read (B191, B202).
-- Writing is strict: only members that are set, under the server's own names, durations as integers
-  of nanoseconds. "Set" is "not ``None``"; an empty list or mapping says the same as none and is not
-  written (B203).
-- A value of the wrong form is ``InvalidConfig`` when the user gave it, at the moment of
-  construction. When the server sent it, it costs that member and not the whole document: the member
-  is not set, and its value is kept in ``extra`` and written back. Where nobody could tell "not set"
-  from a number or flag that the server said, and where a member is needed, it is
-  ``InvalidResponse``. Each error names the member.
+- Reading is tolerant. For an optional member, ``null``, missing and empty are the same. Unknown
+  members are kept in ``extra`` and written back, so an update never loses settings that this
+  version does not know.
+- Writing is strict. It writes only members that are set, under the server's names, durations as
+  integer nanoseconds. "Set" means "not ``None``". An empty list or mapping is not written, because
+  it means the same as none.
+- If the user gives a value of the wrong form, the constructor raises ``InvalidConfig``. If the
+  server sends one, only that member is lost: it is not set, and its value is kept in ``extra`` and
+  written back. Two kinds of members raise ``InvalidResponse`` instead: required members, and
+  numbers or flags whose default a reader could not tell from a sent value. Each error names the
+  member.
 
-Documents never change; :meth:`Document.evolve` makes an edited copy.
+Documents are immutable; :meth:`Document.evolve` makes a changed copy.
 """
 
 from __future__ import annotations
@@ -39,9 +37,7 @@ _CODEC: Final = "codec"
 
 
 def of(codec: Codec[T]) -> dict[str, object]:
-    """Metadata of a field without which there is no document: ``name: str =
-    field(metadata=of(NAME))``.
-    """
+    """Metadata of a required field: ``name: str = field(metadata=of(NAME))``."""
     return {_CODEC: codec}
 
 
@@ -50,17 +46,17 @@ def member(codec: Codec[T]) -> T | None: ...
 @overload
 def member(codec: Codec[T], default: D) -> T | D: ...
 def member(codec: Codec[T], default: object = None) -> object:
-    """An optional field of a document, ``None`` or ``default`` when it is not set."""
+    """An optional field of a document; ``None`` or ``default`` if it is not set."""
     return field(default=default, metadata={_CODEC: codec})
 
 
 def mapping(codec: Codec[Mapping[str, T]]) -> Mapping[str, T]:
-    """An optional field that maps names; empty when it is not set."""
+    """An optional field that maps names; empty if it is not set."""
     made: Mapping[str, T] = field(factory=dict[str, T], metadata={_CODEC: codec})
     return made
 
 
-#: Defaults that say "not set", beside ``None``.
+#: Defaults that mean "not set", besides ``None``.
 _NOTHING_SET: Final[tuple[object, ...]] = ((), {})
 Row: TypeAlias = tuple[str, Codec[object], object]
 
@@ -70,11 +66,11 @@ class Document:
     """A JSON object of the API as a value.
 
     Attributes:
-        extra: members that came and that this version does not know, or whose value is of another
-            form than the API says. They are written back, unless they are set meanwhile.
+        extra: received members that this version does not know, or whose value has the wrong
+            form. They are written back unless the user sets them.
     """
 
-    #: Whether a member that cannot be read is left out, rather than the whole document refused.
+    #: Whether an unreadable member is skipped; otherwise the whole document is rejected.
     TOLERANT: ClassVar[bool] = True
 
     extra: Mapping[str, object] = field(factory=dict[str, object])
@@ -94,11 +90,11 @@ class Document:
 
     @classmethod
     def from_wire(cls, members: object, about: object = "") -> Self:
-        """The document of JSON members.
+        """Make a document from JSON members.
 
         Raises:
-            InvalidResponse: a member that is needed is missing or unreadable, or a number or flag
-                is of another form.
+            InvalidResponse: a required member is missing or unreadable, or a number or flag has the
+                wrong form.
         """
         try:
             return cls.read(members)
@@ -107,7 +103,7 @@ class Document:
             raise InvalidResponse(_sentence(cls, misfit) + asked) from None
 
     def to_wire(self) -> dict[str, object]:
-        """The members that are set, ready for JSON; a new dict each time."""
+        """The members that are set, ready for JSON, as a new dict."""
         members: dict[str, object] = {}
         for name, codec, _ in table(type(self)):
             value: object = getattr(self, name)
@@ -117,7 +113,7 @@ class Document:
         return members
 
     def evolve(self, **changes: object) -> Self:
-        """A copy with other values; ``None`` takes a setting back.
+        """A copy with other values; ``None`` unsets a setting.
 
         Raises:
             InvalidConfig: no such setting, or a value of the wrong form.
@@ -126,13 +122,14 @@ class Document:
         unknown = sorted(changes.keys() - known)
         if unknown:
             raise InvalidConfig(
-                f"expected settings of {type(self).__name__}, got {shorten(unknown)}{meant(unknown, known)}"
+                f"expected settings of {type(self).__name__}, "
+                f"got {shorten(unknown)}{meant(unknown, known)}"
             )
         return evolve(self, **cast("dict[str, Any]", changes))
 
     @classmethod
     def read(cls, members: object) -> Self:
-        """As :meth:`from_wire`, for documents within documents; raises :class:`CodecError`."""
+        """Like :meth:`from_wire`, for nested documents; raises :class:`CodecError`."""
         if not isinstance(members, Mapping):
             raise CodecError("an object", members)
         rest = dict(cast("Mapping[str, object]", members))
@@ -155,9 +152,7 @@ class Document:
         return cls(extra=rest, **values)
 
     def unread(self) -> tuple[str, ...]:
-        """Names of members that came with a value of another form than the API says, those of
-        documents within with a dot.
-        """
+        """Names of received members whose value has the wrong form; nested ones with a dot."""
         names: list[str] = []
         for name, _, _ in table(type(self)):
             value: object = getattr(self, name)
@@ -189,13 +184,13 @@ class Document:
 
     @classmethod
     def schema(cls) -> dict[str, object]:
-        """The document as JSON Schema (2020-12): the known members; others may be there too."""
+        """The known members as JSON Schema (2020-12); other members are allowed."""
         needed = [name for name, _, empty in table(cls) if empty is NOTHING]
         return {"type": "object", "properties": cls.properties(), "required": needed}
 
     @classmethod
     def properties(cls) -> dict[str, object]:
-        """What JSON Schema says of each known member."""
+        """The JSON Schema of each known member."""
         return {name: codec.schema() for name, codec, _ in table(cls)}
 
     def __repr__(self) -> str:
@@ -209,15 +204,19 @@ def _is_set(value: object) -> bool:
 
 
 def _sentence(document: type[Document], misfit: CodecError) -> str:
-    return f"expected {misfit.expected} as {document.__name__}{misfit.path}, got {described(misfit.seen)}"
+    return (
+        f"expected {misfit.expected} as {document.__name__}{misfit.path}, "
+        f"got {described(misfit.seen)}"
+    )
 
 
 _TABLES: Final[dict[type[object], tuple[Row, ...]]] = {}
 
 
 def table(document: type[Document]) -> tuple[Row, ...]:
-    """The table of a class of documents: name of the member, its form, what it is when not set
-    (``NOTHING``: needed).
+    """The table of a document class: each member's name, its codec, and its default.
+
+    The default is ``NOTHING`` for a required member.
     """
     rows = _TABLES.get(document)
     if rows is None:
@@ -239,36 +238,35 @@ DocumentT = TypeVar("DocumentT", bound=Document)
 
 @final
 class Nested(Codec[DocumentT], Generic[DocumentT]):
-    """A document within a document."""
+    """A document nested in a document."""
 
     def __init__(self, document: type[DocumentT]) -> None:
         self._document = document
 
     def read(self, value: object) -> DocumentT:
-        """By the other document's table."""
+        """Read it by the nested class."""
         return self._document.read(value)
 
     def accept(self, value: object) -> DocumentT:
-        """An instance of the class."""
+        """An instance of the nested class."""
         if isinstance(value, self._document):
             return value
         raise CodecError(f"a {self._document.__name__}", value)
 
     def write(self, value: DocumentT) -> dict[str, object]:
-        """By the other document's table."""
+        """Write it by the nested class."""
         return value.to_wire()
 
     def schema(self) -> dict[str, object]:
-        """By the other document's table."""
+        """The schema of the nested class."""
         return self._document.schema()
 
 
 def unechoed(sent: Document, returned: Document) -> tuple[str, ...]:
-    """Names of settings that were sent and did not come back with the same value, nested ones with
-    a dot (B203).
+    """Names of settings that the server did not return with the value sent; nested with a dot.
 
-    A server that does not know a setting drops it without a word before 2.12, so an echo is the
-    only proof.
+    Servers before 2.12 silently drop settings that they do not know. So only the returned
+    configuration proves that a setting was accepted.
     """
     return tuple(_unlike(comparable(sent.to_wire()), comparable(returned.to_wire()), ""))
 

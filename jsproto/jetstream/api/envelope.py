@@ -1,15 +1,14 @@
-"""The envelope of every JetStream API answer: bytes to members, or one of two errors; and members
-to bytes.
+"""The envelope of all API answers: bytes to members or to an error, and members to bytes.
 
-Theory. Reading is total: whatever comes, the outcome is the members of a JSON object,
-``JetStreamError`` if the server says no, or ``InvalidResponse`` if what came is no answer. Nothing
-else can escape, however deep, long or odd the body is: nesting, digits, ``NaN``, lone surrogates,
-members named twice and bodies of nothing but tiny values, which would take many times their size in
-memory, are all refused by name. A non-null ``error`` member always wins, even beside ``stream`` and
-``seq`` (B175).
+Theory. Reading handles every input. The result is the members of a JSON object,
+``JetStreamError`` if the server answered with an error, or ``InvalidResponse`` if the body is no
+answer. No body can cause another exception, or use much more memory than its size. Rejected by
+name are: deep nesting, long numbers, ``NaN``, lone surrogates, members named twice, and bodies of
+very many tiny values. A non-null ``error`` member always wins, even with ``stream`` and ``seq``
+beside it.
 
-Writing is strict: compact UTF-8, integers as they are, the members in the order given, so that
-equal input gives equal bytes (B064).
+Writing is strict: compact UTF-8, integers as they are, the members in the given order, so that
+equal input gives equal bytes.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from jsproto.errors.tree import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.errors import RequestContext, api_error
 
-#: A uint64 has 20 digits; everything longer is refused before it costs anything.
+#: A uint64 has 20 digits; longer numbers are rejected before they are converted.
 _MAX_DIGITS: Final = 21
-#: Objects, lists and members that a body may have: some thousand, and one in each so many bytes.
+#: The most objects, lists and members of a body: this number, plus one per `_BYTES_A_PART` bytes.
 _FREE_PARTS: Final = 4096
 _BYTES_A_PART: Final = 8
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
@@ -36,7 +35,7 @@ def parse_object(body: bytes, about: object = "") -> dict[str, object]:
     """The members of a JSON object.
 
     Raises:
-        InvalidResponse: the body is anything else; the message says what, and what was asked.
+        InvalidResponse: the body is something else; the message contains the request.
     """
     try:
         _bounded(body)
@@ -57,14 +56,15 @@ def answer(body: bytes, about: RequestContext, expected: AnswerType) -> dict[str
 
     Args:
         body: the payload of the reply.
-        about: what was asked, for the messages of errors.
-        expected: the answer that belongs to the request. A member that it needs counts as missing
-            when it is ``null``.
+        about: the request, for error messages.
+        expected: the type of answer to this request. A required member that is ``null`` counts
+            as missing.
 
     Raises:
-        JetStreamError: there is a non-null ``error`` member; its class is that of the ``err_code``.
-        InvalidResponse: the body is no JSON object, or the answer of somebody else, or lacks what
-            it needs.
+        JetStreamError: the answer has a non-null ``error`` member; its ``err_code`` selects the
+            class.
+        InvalidResponse: the body is no JSON object, comes from elsewhere, or lacks required
+            members.
     """
     members = members_or_error(body, about)
     said = members.pop("type", None)
@@ -81,11 +81,11 @@ def answer(body: bytes, about: RequestContext, expected: AnswerType) -> dict[str
 
 
 def members_or_error(body: bytes, about: RequestContext) -> dict[str, object]:
-    """The members of an answer that is no answer of the JSON API but may carry its ``error``, such
-    as a publish ack.
+    """The members of a body that may carry the API's ``error``, such as a publish ack.
 
     Raises:
-        JetStreamError: there is a non-null ``error`` member.
+        JetStreamError: the body has a non-null ``error`` member.
+        InvalidResponse: the body is no JSON object.
         InvalidResponse: the body is no JSON object.
     """
     members = parse_object(body, about)
@@ -99,7 +99,7 @@ def to_json(members: Mapping[str, object]) -> bytes:
     """Compact JSON of a request.
 
     Raises:
-        InvalidConfig: a value that JSON has no word for.
+        InvalidConfig: a value that JSON cannot represent.
     """
     try:
         return json.dumps(

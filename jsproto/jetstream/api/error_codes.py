@@ -1,9 +1,9 @@
-"""Every error code of the JetStream API, as the server numbers them: data, nothing else.
+"""The table of all JetStream error codes.
 
-One row for each ``err_code``: the server's constant, the HTTP-like ``code`` and the text, in which
-``{...}`` stands for what the server fills in. Texts differ between versions: act on ``err_code``.
-From ``errors.json`` of nats-server 2.15; :mod:`jsproto.jetstream.api.errors` says which class each
-code raises.
+One row for each ``err_code``: the server's constant, the HTTP-like ``code`` and the text. In the
+text ``{...}`` marks what the server fills in. Texts differ between versions, so programs should
+use ``err_code``. The table comes from ``errors.json`` of nats-server 2.15.
+:mod:`jsproto.jetstream.api.errors` assigns classes to the codes.
 """
 
 from __future__ import annotations
@@ -512,7 +512,10 @@ ERROR_CODES: Final[tuple[ErrorCode, ...]] = tuple(
             10162,
             "JSConsumerInvalidGroupNameErr",
             400,
-            "Valid priority group name must match A-Z, a-z, 0-9, -_/=)+ and may not exceed 16 characters",
+            (
+                "Valid priority group name must match A-Z, a-z, 0-9, -_/=)+ "
+                "and may not exceed 16 characters"
+            ),
         ),
         (
             10163,

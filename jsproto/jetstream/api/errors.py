@@ -1,21 +1,23 @@
-"""What the JetStream API says no with: one class for each answer that a client acts upon.
+"""Errors of the JetStream API: one class for each answer that needs its own reaction.
 
-Theory. The server numbers its errors (``err_code``); texts differ between versions and are for
-people. ``api_error`` turns the ``error`` member of any answer into the class of its number, and
-every class says what was asked: which stream, which consumer, which subject. A number without a
-class of its own is a plain :class:`JetStreamError`, so that ``except ApiError`` catches them all.
-Which numbers belong together is the table at the end.
+Theory. The server numbers its errors (``err_code``). Texts differ between versions and are for
+people. ``api_error`` turns the ``error`` member of an answer into the class of its number. Every
+error contains the request: which stream, consumer or subject. A number without a class of its own
+becomes a plain :class:`JetStreamError`, so ``except ApiError`` catches them all. The table at the
+end assigns numbers to classes.
 
     ApiError
     └── JetStreamError
         ├── NotFound             StreamNotFound  ConsumerNotFound ─ ConsumerDoesNotExist
-        MessageNotFound ─ SequenceNotFound ├── AmbiguousSubject     said here: several streams where
-        one was meant ├── AlreadyExists        StreamExists  ConsumerExists ├── ExpectationFailed
-        WrongLastSequence  WrongLastMessageId  WrongStream ├── LimitReached         StreamFull
-        MessageSizeExceeded ├── InvalidRequest       InvalidConfiguration  InvalidMessage
-        InvalidBatch ├── RetryLater           the same request may succeed in a moment ├──
-        Unavailable          JetStreamNotEnabled └── Refused              StreamSealed
-        ApiLevelTooLow
+        │                        MessageNotFound ─ SequenceNotFound
+        ├── AmbiguousSubject     raised by the client, not by a server
+        ├── AlreadyExists        StreamExists  ConsumerExists
+        ├── ExpectationFailed    WrongLastSequence  WrongLastMessageId  WrongStream
+        ├── LimitReached         StreamFull  MessageSizeExceeded
+        ├── InvalidRequest       InvalidConfiguration  InvalidMessage  InvalidBatch
+        ├── RetryLater
+        ├── Unavailable          JetStreamNotEnabled
+        └── Refused              StreamSealed  ApiLevelTooLow
 """
 
 from __future__ import annotations
@@ -35,15 +37,15 @@ _SEQUENCE: Final = re.compile(r"wrong last sequence: ([0-9]{1,20})")
 @final
 @frozen(kw_only=True)
 class RequestContext:
-    """What a request was about, so that every error can say it.
+    """What a request was about; every error contains it.
 
     Attributes:
-        what: the wish in words, such as "update stream".
-        stream: name of the stream, empty if none was named.
-        consumer: name of the consumer, empty if none was named.
+        what: the request in words, such as "update stream".
+        stream: name of the stream, empty if there is none.
+        consumer: name of the consumer, empty if there is none.
         subject: subject of the message or request, empty if it adds nothing.
-        setting: the setting of a refused configuration that is to blame, such as ``num_replicas``;
-            empty if it is not known.
+        setting: the setting that caused the rejection of a configuration, such as
+            ``num_replicas``; empty if unknown.
     """
 
     what: str = ""
@@ -67,10 +69,10 @@ class RequestContext:
 
 
 class InvalidPubAck(InvalidResponse):
-    """The answer to a publish that is no acknowledgement: somebody else listens on the subject.
+    """The answer to a publish is no acknowledgement: another subscriber answered on the subject.
 
     Attributes:
-        body: the bytes that came, as they were.
+        body: the received bytes.
     """
 
     def __init__(self, message: str, body: bytes = b"") -> None:
@@ -79,11 +81,10 @@ class InvalidPubAck(InvalidResponse):
 
 
 class BatchUnsupported(InvalidPubAck):
-    """The server is older than batches: it took the first message for an ordinary one, and has
-    stored it.
+    """The server does not know batches, and has stored the first message as a single one.
 
     Attributes:
-        stream: the stream that has it.
+        stream: the stream that stored it.
         seq: its sequence there.
     """
 
@@ -94,11 +95,10 @@ class BatchUnsupported(InvalidPubAck):
 
 
 class ConfigIgnored(InvalidResponse):
-    """The server took the request and left out settings that were asked for: it is too old to know
-    them.
+    """The server ignored settings of the request, because it is too old for them.
 
     Attributes:
-        members: names of the settings that did not come back as they were sent.
+        members: names of the settings that did not return with the value sent.
     """
 
     def __init__(self, message: str, members: tuple[str, ...] = ()) -> None:
@@ -107,10 +107,10 @@ class ConfigIgnored(InvalidResponse):
 
 
 class JetStreamError(ApiError):
-    """An answer of the JetStream API with an error that has no class of its own.
+    """An error answer of the JetStream API; also the class of errors without one of their own.
 
     Attributes:
-        about: what was asked.
+        about: the request.
         constant: the server's name for the error, empty if this version of jsproto does not know
             it.
     """
@@ -123,22 +123,22 @@ class JetStreamError(ApiError):
 
     @property
     def stream(self) -> str:
-        """The stream that was asked for, empty if none was named."""
+        """The requested stream, empty if there is none."""
         return self.about.stream
 
     @property
     def consumer(self) -> str:
-        """The consumer that was asked for, empty if none was named."""
+        """The requested consumer, empty if there is none."""
         return self.about.consumer
 
     @property
     def setting(self) -> str:
-        """The setting of a refused configuration that is to blame, empty if that is not known."""
+        """The setting that caused the rejection, empty if unknown."""
         return self.about.setting
 
 
 class NotFound(JetStreamError):
-    """What was asked for is not there."""
+    """The requested stream, consumer or message does not exist."""
 
 
 class StreamNotFound(NotFound):
@@ -150,7 +150,7 @@ class ConsumerNotFound(NotFound):
 
 
 class ConsumerDoesNotExist(ConsumerNotFound):
-    """An update of a consumer that is not there (``action`` update)."""
+    """An update of a consumer that does not exist (``action`` update)."""
 
 
 class MessageNotFound(NotFound):
@@ -158,11 +158,11 @@ class MessageNotFound(NotFound):
 
 
 class SequenceNotFound(MessageNotFound):
-    """No message of this sequence, or it was deleted."""
+    """No message with this sequence, or it was deleted."""
 
 
 class AmbiguousSubject(JetStreamError):
-    """Several streams store a subject where one was meant: said here, no server knows this error.
+    """Several streams store a subject where one was expected; raised by the client only.
 
     Attributes:
         streams: their names.
@@ -181,7 +181,7 @@ class AmbiguousSubject(JetStreamError):
 
 
 class AlreadyExists(JetStreamError):
-    """The name is taken."""
+    """The name is in use."""
 
 
 class StreamExists(AlreadyExists):
@@ -193,105 +193,101 @@ class ConsumerExists(AlreadyExists):
 
 
 class ExpectationFailed(JetStreamError):
-    """The stream is not in the state that the publisher expected: nothing was stored."""
+    """The stream's state differs from the publisher's expectation; nothing was stored."""
 
 
 class WrongLastSequence(ExpectationFailed):
-    """The last sequence, of the stream or of the subject, is another one: compare-and-set lost
-    (10071, 10164).
+    """The last sequence, of the stream or subject, is not the expected one (10071, 10164).
 
     Attributes:
-        sequence: the sequence that it is, ``None`` when the server did not say (replicated
+        sequence: the actual last sequence, ``None`` if the server did not send it (replicated
             streams).
     """
 
     @property
     def sequence(self) -> int | None:
-        """The actual last sequence, if the server said it."""
+        """The actual last sequence, ``None`` if the server did not send it."""
         found = _SEQUENCE.search(self.description)
         return int(found[1]) if found is not None else None
 
 
 class WrongLastMessageId(ExpectationFailed):
-    """The last message id is another one. ``message_id`` is the one that it is, if the server said
-    it.
-    """
+    """The last message id is not the expected one; ``message_id`` is the actual one."""
 
     @property
     def message_id(self) -> str | None:
-        """The actual last message id, if the server said it."""
+        """The actual last message id, ``None`` if the server did not send it."""
         _, said, found = self.description.partition("wrong last msg ID: ")
         return found if said else None
 
 
 class WrongStream(ExpectationFailed):
-    """The subject is stored by another stream than expected."""
+    """Another stream than the expected one stores the subject."""
 
 
 class LimitReached(JetStreamError):
-    """A limit of the account, the server or the stream is used up."""
+    """A limit of the account, the server or the stream is reached."""
 
 
 class StreamFull(LimitReached):
-    """The stream is at its limit and discards new messages."""
+    """The stream is full and discards new messages."""
 
 
 class MessageSizeExceeded(LimitReached):
-    """Headers, or headers and payload together, are larger than the stream or server takes."""
+    """Headers, or headers and payload together, exceed the size limit of the stream or server."""
 
 
 class InvalidRequest(JetStreamError):
-    """The request is malformed: a mistake of the client."""
+    """The request is malformed."""
 
 
 class InvalidConfiguration(InvalidRequest):
-    """The configuration cannot work, or not beside what is there."""
+    """The configuration cannot work, or conflicts with existing streams or consumers."""
 
 
 class InvalidMessage(InvalidRequest):
-    """The headers of a message ask for what cannot be, or for what the stream has not switched on."""
+    """The headers of a message request something invalid, or not enabled for the stream."""
 
 
 class InvalidBatch(InvalidRequest):
-    """An atomic or fast batch that is incomplete, unknown, or not allowed."""
+    """An atomic or fast batch is incomplete, unknown, or not allowed."""
 
 
 class RetryLater(JetStreamError):
-    """The same request may succeed in a moment: no leader yet, or another one is being worked off."""
+    """Repeat the request later: there is no leader yet, or another request is in progress."""
 
 
 class Unavailable(JetStreamError):
-    """The server cannot serve this here."""
+    """The server cannot serve this request."""
 
 
 class JetStreamNotEnabled(Unavailable):
-    """No JetStream for this account, on this server, or in this domain."""
+    """JetStream is not enabled for this account, on this server, or in this domain."""
 
 
 class Refused(JetStreamError):
-    """Understood, possible, and not allowed."""
+    """The request is valid and possible, but not allowed."""
 
 
 class StreamSealed(Refused):
-    """The stream is sealed for good."""
+    """The stream is sealed."""
 
 
 class ApiLevelTooLow(Refused):
-    """The server does not have the API level that the request demands."""
+    """The server does not have the API level that the request requires."""
 
 
 def described(seen: object) -> str:
-    """What was seen, for people: a list or object by its size, since it may be as large and deep as
-    a peer likes.
-    """
+    """A value in words; a list or object by its size only, since a peer can send any depth."""
     if isinstance(seen, (list, tuple, Mapping)):
         return f"{type(cast('object', seen)).__name__} of {len(cast('Sized', seen))}"
     return shorten(seen)
 
 
 def api_error(member: object, about: RequestContext) -> JetStreamError:
-    """The typed error for the ``error`` member of an answer; every part of it is optional and may
-    be anything (B193).
+    """The typed error for the ``error`` member of an answer.
+
+    Every part of the member is optional, and may have any type.
     """
     parts: Mapping[str, object] = (
         cast("Mapping[str, object]", member) if isinstance(member, dict) else {}
@@ -308,7 +304,7 @@ def _number(value: object) -> int:
 
 _Class: TypeAlias = type[JetStreamError]
 
-#: Which ``err_code`` raises which class; numbers that are not here raise :class:`JetStreamError`.
+#: The class of each ``err_code``; other numbers raise :class:`JetStreamError`.
 CLASSES: Final[tuple[tuple[_Class, tuple[int, ...]], ...]] = (
     (StreamNotFound, (10059,)),
     (ConsumerNotFound, (10014,)),
@@ -339,10 +335,12 @@ CLASSES: Final[tuple[tuple[_Class, tuple[int, ...]], ...]] = (
     (
         InvalidConfiguration,
         (
-            10005, 10011, 10012, *range(10016, 10023), 10024, *range(10029, 10035), 10045, 10046, 10048, 10049,
-            10052, 10053, 10055, 10061, 10065, 10066, 10069, *range(10079, 10096), *range(10098, 10104), 10106, 10107, 10108,
-            10112, 10114, 10115, 10116, 10123, *range(10125, 10129), *range(10131, 10148), *range(10150, 10158), 10159,
-            10173, 10178, *range(10181, 10185), 10186, 10187, 10196, 10197, 10198, 10209, *range(10213, 10223), 10225,
+            10005, 10011, 10012, *range(10016, 10023), 10024, *range(10029, 10035), 10045, 10046,
+            10048, 10049, 10052, 10053, 10055, 10061, 10065, 10066, 10069, *range(10079, 10096),
+            *range(10098, 10104), 10106, 10107, 10108, 10112, 10114, 10115, 10116, 10123,
+            *range(10125, 10129), *range(10131, 10148), *range(10150, 10158), 10159, 10173, 10178,
+            *range(10181, 10185), 10186, 10187, 10196, 10197, 10198, 10209, *range(10213, 10223),
+            10225,
         ),
     ),
 )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Durations as Go writes them: what a header of the server holds where JSON would hold nanoseconds.
+"""Durations in Go's notation, which headers use where JSON uses nanoseconds.
 
-Theory. ``1h30m``, ``1.5s`` and ``250ms`` are numbers with units, added up. Reading takes all that
-Go's ``time.ParseDuration`` takes, in integer arithmetic, so that nothing is rounded that has a
-nanosecond of its own; writing uses whole seconds where it can.
+Theory. ``1h30m``, ``1.5s`` and ``250ms`` are sums of numbers with units. Reading accepts all that
+Go's ``time.ParseDuration`` accepts. It uses integer arithmetic, so a duration of whole nanoseconds
+is exact. Writing uses whole seconds where possible.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _WHOLE: Final = re.compile(rf"([+-]?)((?:{_PART.pattern})+)").fullmatch
 
 
 def duration_text(duration: timedelta) -> str:
-    """A duration that is not negative: whole seconds, or nanoseconds."""
+    """A duration, not negative, as whole seconds or else as nanoseconds."""
     ns = nanoseconds(duration)
     return f"{ns}ns" if ns % _S else f"{ns // _S}s"
 
 
 def parse_duration(text: str) -> int | None:
-    """The nanoseconds of a duration, ``None`` if Go would not take it."""
+    """The duration in nanoseconds, ``None`` if Go would not accept the text."""
     if text in {"0", "+0", "-0"}:
         return 0
     whole = _WHOLE(text)

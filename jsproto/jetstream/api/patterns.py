@@ -1,8 +1,7 @@
-"""Subjects with wildcards as sets: whether two have a subject in common, and whether one lies
-within the other.
+"""Subject patterns as sets: whether two overlap, and whether one contains the other.
 
-Both are the server's own questions (sublist.go ``SubjectsCollide``, ``subjectIsSubsetMatch``),
-asked token by token. What is given is taken as valid; :func:`valid` says whether it is.
+Both follow the server's functions (sublist.go ``SubjectsCollide``, ``subjectIsSubsetMatch``),
+token by token. The arguments must be valid; :func:`valid` checks this.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ _BLANK: Final = re.compile(r"[ \t\n\r\f]")
 
 
 def valid(subject: str) -> bool:
-    """Whether the server takes it as a subject to subscribe to: no empty token, no blank, nothing
-    behind ``>``.
-    """
+    """Whether it is valid to subscribe to: no empty token, no blank, nothing after ``>``."""
     tokens = subject.split(".")
     return all(tokens) and _BLANK.search(subject) is None and ">" not in tokens[:-1]
 
@@ -51,16 +48,16 @@ def within(inner: str, outer: str) -> bool:
     return len(seen) == len(wanted)
 
 
-# ---------------------------------------------------------------------------------------------------- many at once
+# ------------------------------------------------------------------ many patterns at once
 
 
-#: Tokens below a place of the tree. `_END` says that a pattern ends there.
+#: Tokens below a node of the tree. `_END` marks the end of a pattern.
 _Tree: TypeAlias = dict[str, "_Tree"]
 _END: Final = ""
 _ANY: Final = "*"
 _REST: Final = ">"
 _SPECIAL: Final = frozenset({_END, _ANY, _REST})
-#: Two places of the tree that some subject can reach together.
+#: Two nodes of the tree that one subject can reach.
 _Pair: TypeAlias = tuple[_Tree, _Tree]
 
 
@@ -70,21 +67,21 @@ def any_pair_collides(patterns: Iterable[str]) -> bool:
 
 
 def any_within_another(patterns: Sequence[str]) -> bool:
-    """Whether one pattern lies within another, or stands in the list twice."""
+    """Whether one pattern contains another, or is listed twice."""
     return len(set(patterns)) < len(patterns) or _some_pair(patterns, _containing)
 
 
 def _some_pair(patterns: Iterable[str], meet: Callable[[_Tree, _Tree], list[_Pair] | None]) -> bool:
-    """Whether two different patterns meet.
+    """Whether `meet` holds for two different patterns.
 
-    The patterns become a tree of tokens, in which only branches that can meet are compared. So
-    thousands of patterns take milliseconds; each pair by itself would take seconds.
+    The patterns become a tree of tokens, and only branches that can meet are compared. So
+    thousands of patterns take milliseconds; a comparison of all pairs would take seconds.
 
     Args:
         patterns: the patterns.
-        meet: looks at two places; the way to the second passes through a wildcard beside the way to
-            the first. ``None`` if two patterns meet there, else the pairs of places behind them
-            where some may.
+        meet: compares two nodes; the path to the second has a wildcard in the place of a token of
+            the first. Returns ``None`` if two patterns meet there, else the pairs of child nodes
+            to compare next.
     """
     alone, pairs = [_tree(patterns)], list[_Pair]()
     while alone:
@@ -103,7 +100,7 @@ def _some_pair(patterns: Iterable[str], meet: Callable[[_Tree, _Tree], list[_Pai
 
 
 def _colliding(one: _Tree, other: _Tree) -> list[_Pair] | None:
-    """For `_some_pair`: patterns meet that have a subject in common."""
+    """For `_some_pair`: two patterns meet if a subject matches both."""
     if (
         (_END in one and _END in other)
         or (_REST in one and _goes_on(other))
@@ -144,5 +141,5 @@ def _tree(patterns: Iterable[str]) -> _Tree:
 
 
 def _goes_on(at: _Tree) -> bool:
-    """Whether some pattern has a further token here."""
+    """Whether a pattern has a further token here."""
     return len(at) > (_END in at)

@@ -1,9 +1,8 @@
-"""Subjects of the JetStream API. Every name that a caller gives is checked here, so none can add a
-token or a frame.
+"""The subjects of the JetStream API; each name is checked, so none can inject a token or a frame.
 
-Theory. The API lives below a prefix: ``$JS.API`` in the own domain, ``$JS.<domain>.API`` in
-another, or whatever an account imports it as. One :class:`ApiSubjects` per prefix answers the
-subject of each verb; it holds nothing else.
+Theory. The API has a prefix: ``$JS.API`` in the own domain, ``$JS.<domain>.API`` in another, or
+any prefix under which an account imports it. An :class:`ApiSubjects` holds one prefix and returns
+the subject of each request.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ class ApiSubjects:
     """Subjects below one API prefix.
 
     Raises:
-        InvalidSubject: the prefix, or a name given to a method, is none that the protocol can carry
-            (ADR-6).
+        InvalidSubject: the prefix, or a name given to a method, is invalid (ADR-6).
     """
 
     prefix: str = field(default=DEFAULT_PREFIX)
@@ -120,11 +118,10 @@ class ApiSubjects:
         return f"{self._of_stream('DIRECT.GET', stream)}.{publish_subject(subject)}"
 
     def consumer_create(self, stream: str, consumer: str = "", filter_subject: str = "") -> str:
-        """CONSUMER.CREATE: without a consumer's name the server makes one up; the filter needs a
-        name before it.
+        """CONSUMER.CREATE; without a consumer name the server generates one.
 
-        A filter with wildcards stays out of the subject, since nothing is published on one: the
-        server takes it from the configuration all the same.
+        A filter can only follow a name. A filter with wildcards is left out of the subject, because
+        a client cannot publish to wildcards. The server takes it from the configuration anyway.
         """
         subject = self._of_stream("CONSUMER.CREATE", stream)
         if filter_subject:
@@ -136,7 +133,7 @@ class ApiSubjects:
         return f"{subject}.{filter_subject}" if literal else subject
 
     def consumer_durable_create(self, stream: str, consumer: str) -> str:
-        """CONSUMER.DURABLE.CREATE, the form of old, still served."""
+        """CONSUMER.DURABLE.CREATE, the older request, still served."""
         return self._of_consumer("CONSUMER.DURABLE.CREATE", stream, consumer)
 
     def consumer_info(self, stream: str, consumer: str) -> str:
@@ -156,7 +153,7 @@ class ApiSubjects:
         return self._of_stream("CONSUMER.LIST", stream)
 
     def consumer_msg_next(self, stream: str, consumer: str) -> str:
-        """CONSUMER.MSG.NEXT, where pulls go."""
+        """CONSUMER.MSG.NEXT, the subject of pull requests."""
         return self._of_consumer("CONSUMER.MSG.NEXT", stream, consumer)
 
     def consumer_pause(self, stream: str, consumer: str) -> str:
@@ -168,7 +165,7 @@ class ApiSubjects:
         return self._of_consumer("CONSUMER.UNPIN", stream, consumer)
 
     def consumer_reset(self, stream: str, consumer: str) -> str:
-        """CONSUMER.RESET (2.14); an unknown consumer is not answered."""
+        """CONSUMER.RESET (2.14); the server does not answer for an unknown consumer."""
         return self._of_consumer("CONSUMER.RESET", stream, consumer)
 
     def consumer_leader_stepdown(self, stream: str, consumer: str) -> str:

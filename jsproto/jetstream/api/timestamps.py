@@ -1,17 +1,17 @@
-"""Times and durations where they meet the wire: nanoseconds, exact, in integers.
+"""Times and durations in exact integer nanoseconds, as they are on the wire.
 
-JetStream says durations in integer nanoseconds and instants as RFC 3339 text with 0 to 9 fraction
-digits (ADR-1). Python's own types end at microseconds, so reading with them and writing back would
-change what somebody else has set. Hence two small values that keep the nanoseconds and are
-otherwise what a Python user expects:
+JetStream writes durations as integer nanoseconds, and times as RFC 3339 text with 0 to 9
+fraction digits (ADR-1). Python's own types have microseconds only. A client that reads and writes
+back a configuration with them would change the settings of other clients. So two classes keep the
+nanoseconds:
 
-- :class:`Duration` *is* a ``timedelta``; whoever writes one may give any ``timedelta``.
-- :class:`Timestamp` counts nanoseconds since 1970 in UTC and shows itself as ``.datetime``. Go's
-  zero time, which the server sends for "never" (``0001-01-01T00:00:00Z``), is ``None`` and not an
-  instant. So is every time of the year 1, or before it: other tools write the zero time in their
-  own time zone.
+- :class:`Duration` is a subclass of ``timedelta``. Users may give any ``timedelta``.
+- :class:`Timestamp` counts nanoseconds since 1970 in UTC; ``.datetime`` gives a ``datetime``. Go's
+  zero time ``0001-01-01T00:00:00Z``, which the server sends for "never", becomes ``None``. So does
+  every time in the year 1 or before, because other tools write the zero time in their own time
+  zone.
 
-Both conversions happen here and nowhere else (one duration type, converted once).
+No other module converts times or durations.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ UINT64_MAX: Final = 2**64 - 1
 
 _NS_OF_US: Final = 1_000
 _NS_OF_S: Final = 1_000_000_000
-#: A little less than what 64 bits of nanoseconds hold: 292 years.
+#: Slightly less than an int64 of nanoseconds holds: 292 years.
 _MOST_SECONDS: Final = 9_223_372_036
 _NS_OF_DAY: Final = 86_400 * _NS_OF_S
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def duration_of(seconds: float) -> Duration | None:
-    """The duration of a number of seconds, to the nanosecond; ``None`` for a flag, for no number,
-    and beyond 64 bits.
+    """A number of seconds as a duration, exact to the nanosecond.
+
+    Returns:
+        ``None`` for a bool, a NaN, and values beyond 64 bits.
     """
     if isinstance(seconds, bool) or not -_MOST_SECONDS <= seconds <= _MOST_SECONDS:
         return None
@@ -49,7 +51,7 @@ def duration_of(seconds: float) -> Duration | None:
 
 
 def nanoseconds(duration: timedelta) -> int:
-    """All of a duration in integer nanoseconds, by integer arithmetic only."""
+    """The duration in integer nanoseconds, by integer arithmetic only."""
     rest = duration.rest if isinstance(duration, Duration) else 0
     return (
         duration.days * _NS_OF_DAY
@@ -61,24 +63,24 @@ def nanoseconds(duration: timedelta) -> int:
 
 @final
 class Duration(timedelta):
-    """A ``timedelta`` that also knows the nanoseconds below its microsecond.
+    """A ``timedelta`` with nanoseconds.
 
-    Equal to a plain ``timedelta`` of the same length. Arithmetic is that of ``timedelta`` and gives
-    plain ones.
+    It equals a plain ``timedelta`` of the same length. Arithmetic is that of ``timedelta`` and
+    returns plain ones.
     """
 
     rest: int
 
     @classmethod
     def from_ns(cls, ns: int) -> Duration:
-        """The duration of ``ns`` nanoseconds; what an int64 can hold always fits."""
+        """A duration of ``ns`` nanoseconds; every int64 fits."""
         microseconds, rest = divmod(ns, _NS_OF_US)
         made = cls(microseconds=microseconds)
         made.rest = rest
         return made
 
     def __new__(cls, *args: float, **kwargs: float) -> Duration:
-        """As ``timedelta``: days, seconds, microseconds and so on; without nanoseconds."""
+        """Like ``timedelta``: days, seconds, microseconds and so on; without nanoseconds."""
         made = super().__new__(cls, *args, **kwargs)
         made.rest = 0
         return made
@@ -89,7 +91,7 @@ class Duration(timedelta):
         return nanoseconds(self)
 
     def total_seconds(self) -> float:
-        """The duration in seconds, as near as a float comes."""
+        """The duration in seconds, rounded to a float."""
         return nanoseconds(self) / _NS_OF_S
 
     def __eq__(self, other: object) -> bool:
@@ -121,10 +123,11 @@ class Duration(timedelta):
 
 
 _RFC3339: Final = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]{1,9})[0-9]{0,40})?"
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})"
+    r"(?:[.,]([0-9]{1,9})[0-9]{0,40})?"
     r"(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
 )
-#: The first instant that is one: the year 1 means "not set".
+#: The first valid time: the year 1 means "not set".
 _FIRST: Final = (datetime(2, 1, 1, tzinfo=UTC) - _EPOCH).days * _NS_OF_DAY
 _LAST: Final = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH).days * _NS_OF_DAY + _NS_OF_DAY - 1
 
@@ -132,14 +135,15 @@ _LAST: Final = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH).days * _NS_OF_DAY +
 @final
 @frozen(order=True, repr=False)
 class Timestamp:
-    """An instant of the years 2 to 9999, exact. ``str`` gives the form that the server writes,
-    ``repr`` how to make it from that.
+    """An exact time in the years 2 to 9999.
+
+    ``str`` gives the form that the server writes, ``repr`` an expression that makes it again.
 
     Attributes:
         ns: nanoseconds since 1970-01-01 UTC.
 
     Raises:
-        InvalidConfig: ``ns`` is outside of those years. The year 1 means "not set": say ``None``.
+        InvalidConfig: ``ns`` is outside of these years. The year 1 means "not set": use ``None``.
     """
 
     ns: int
@@ -152,11 +156,13 @@ class Timestamp:
 
     @classmethod
     def parse(cls, text: str) -> Timestamp | None:
-        """The instant of an RFC 3339 text with any fraction and offset; ``None`` for a time of the
-        year 1 or before it.
+        """Parse an RFC 3339 text with any fraction and offset.
 
-        Digits behind the ninth are cut. Second 60, a leap second, is the first moment of the next
-        minute.
+        Digits after the ninth are cut off. Second 60, a leap second, becomes the first moment of
+        the next minute.
+
+        Returns:
+            ``None`` for a time in the year 1 or before.
 
         Raises:
             InvalidResponse: the text is no RFC 3339 date and time up to the year 9999.
@@ -167,8 +173,7 @@ class Timestamp:
         year, month, day, hour, minute, second, fraction, sign, off_hours, off_minutes = (
             found.groups()
         )
-        # The year 0, which Python has not, and the year 1 mean the same; a leap second is the 59th
-        # and one more.
+        # Python has no year 0; it means the same as the year 1. A leap second is 59 plus one.
         leap = second == "60"
         numbers = (
             max(int(year), 1),
@@ -197,11 +202,10 @@ class Timestamp:
 
     @classmethod
     def of(cls, moment: datetime | Timestamp) -> Timestamp:
-        """The instant of an aware ``datetime``.
+        """The time of an aware ``datetime``.
 
         Raises:
-            InvalidConfig: no ``datetime``, or one without a time zone, so nobody knows which
-                instant it means.
+            InvalidConfig: no ``datetime``, or one without a time zone, which is ambiguous.
         """
         if isinstance(moment, Timestamp):
             return moment
@@ -213,7 +217,7 @@ class Timestamp:
 
     @property
     def datetime(self) -> datetime:
-        """The instant as an aware ``datetime`` in UTC, cut to whole microseconds."""
+        """The time as an aware ``datetime`` in UTC, cut to whole microseconds."""
         return _EPOCH + timedelta(microseconds=self.ns // _NS_OF_US)
 
     def __str__(self) -> str:

@@ -54,11 +54,11 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
     ("metadata", "at most 128 kB of names and values"): {"metadata": HUGE},
     ("num_replicas", "at most 5"): {"num_replicas": 6},
     ("num_replicas", "must not be negative"): {"num_replicas": -1},
-    ("max_msgs", "no limit is said as -1"): {"max_msgs": -2},
-    ("max_msgs_per_subject", "no limit is said as -1"): {"max_msgs_per_subject": -2},
-    ("max_bytes", "no limit is said as -1"): {"max_bytes": -2},
-    ("max_msg_size", "no limit is said as -1"): {"max_msg_size": -2},
-    ("max_consumers", "no limit is said as -1"): {"max_consumers": -2},
+    ("max_msgs", "write no limit as -1"): {"max_msgs": -2},
+    ("max_msgs_per_subject", "write no limit as -1"): {"max_msgs_per_subject": -2},
+    ("max_bytes", "write no limit as -1"): {"max_bytes": -2},
+    ("max_msg_size", "write no limit as -1"): {"max_msg_size": -2},
+    ("max_consumers", "write no limit as -1"): {"max_consumers": -2},
     ("max_age", "must not be negative"): {"max_age": -S},
     ("max_age", "at least 100 ms"): {"max_age": MS},
     ("duplicate_window", "must not be negative"): {"duplicate_window": -S},
@@ -126,8 +126,12 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
     ("mirror.consumer.deliver_subject", "expected a literal subject"): mirror(
         consumer=reader(deliver_subject="a.*")
     ),
-    ("mirror.consumer", "says where it starts itself"): mirror(consumer=reader(), opt_start_seq=5),
-    ("mirror.consumer", "has its own filter"): mirror(consumer=reader(), filter_subject="a"),
+    ("mirror.consumer", "the consumer defines its own start"): mirror(
+        consumer=reader(), opt_start_seq=5
+    ),
+    ("mirror.consumer", "the consumer has its own filter"): mirror(
+        consumer=reader(), filter_subject="a"
+    ),
     ("mirror.filter_subject", "not beside subject_transforms"): mirror(
         filter_subject="a", subject_transforms=moved(("a", "b"))
     ),
@@ -148,7 +152,7 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
         "allow_rollup_hdrs": True,
     },
     ("sources.name", "expected the name of a stream"): sources({"name": "a.b"}),
-    ("sources", "none twice"): sources({}, {}),
+    ("sources", "must not repeat"): sources({}, {}),
     ("sources.filter_subject", "not beside subject_transforms"): sources(
         {"filter_subject": "a", "subject_transforms": moved(("a", "b"))}
     ),
@@ -165,13 +169,13 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
     ("sources.consumer.deliver_subject", "expected a literal subject"): sources(
         {"consumer": reader(deliver_subject="a.*")}
     ),
-    ("sources.consumer", "says where it starts itself"): sources(
+    ("sources.consumer", "the consumer defines its own start"): sources(
         {"consumer": reader(), "opt_start_seq": 5}
     ),
-    ("sources.consumer", "has its own filter"): sources(
+    ("sources.consumer", "the consumer has its own filter"): sources(
         {"consumer": reader(), "filter_subject": "a"}
     ),
-    ("sources.consumer", "none for two sources"): sources(
+    ("sources.consumer", "two sources must not share a consumer"): sources(
         {"consumer": reader()}, {"consumer": reader(), "subject_transforms": moved(("a", "b"))}
     ),
     ("mirror.external.deliver", "expected a subject without wildcards"): mirror(
@@ -186,20 +190,22 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
     ("sources.external.api", "expected a subject without wildcards"): sources(
         {"external": ExternalStream(api="other.*")}
     ),
-    ("mirror.external.api", "is the own API"): mirror(external=ExternalStream(api="$JS.API")),
-    ("sources.external.api", "is the own API"): sources(
+    ("mirror.external.api", "must not be the own API"): mirror(
+        external=ExternalStream(api="$JS.API")
+    ),
+    ("sources.external.api", "must not be the own API"): sources(
         {"external": ExternalStream(api="$JS.API")}
     ),
     ("subjects", "expected subjects"): {"subjects": ["a..b"]},
-    ("subjects", "none twice"): {"subjects": ["check.a", "check.a"]},
-    ("subjects", "everything only with no_ack"): {"subjects": [">"]},
-    ("subjects", "everything only with one replica"): {
+    ("subjects", "must not repeat"): {"subjects": ["check.a", "check.a"]},
+    ("subjects", "all subjects only with no_ack"): {"subjects": [">"]},
+    ("subjects", "all subjects only with one replica"): {
         "subjects": [">"],
         "no_ack": True,
         "num_replicas": 3,
     },
-    ("subjects", "those of the API only with no_ack"): {"subjects": ["$JS.>"]},
-    ("subjects", "those of the system only with no_ack"): {"subjects": ["$SYS.>"]},
+    ("subjects", "API subjects only with no_ack"): {"subjects": ["$JS.>"]},
+    ("subjects", "system subjects only with no_ack"): {"subjects": ["$SYS.>"]},
     ("subjects", "must not overlap"): {"subjects": ["check.*", "check.a"]},
     ("subject_transform.src", "expected a subject"): {
         "subject_transform": SubjectTransform(src="a..b", dest="c")
@@ -207,13 +213,11 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
     ("subject_transform.dest", "expected a subject"): {
         "subject_transform": SubjectTransform(src="check.*", dest="c.{{nope(1)}}")
     },
-    ("republish.src", "must say a subject"): {"republish": Republish(dest="elsewhere.>")},
+    ("republish.src", "must name a subject"): {"republish": Republish(dest="elsewhere.>")},
     ("republish.dest", "must not be stored by the stream itself"): {
         "republish": Republish(src="check.>", dest="check.>")
     },
-    ("placement.preferred", "not for a stream that is to be made"): {
-        "placement": Placement(preferred="n1")
-    },
+    ("placement.preferred", "not for a new stream"): {"placement": Placement(preferred="n1")},
 }
 
 #: (setting, text) to what the stream was, and what it shall become.
@@ -252,9 +256,9 @@ def without(settings: dict[str, object], *names: str, **more: object) -> dict[st
 
 #: (setting, text) to settings of a consumer named C, and of its stream.
 CONSUMERS: dict[tuple[str, str], tuple[dict[str, object], dict[str, object]]] = {
-    ("max_deliver", "no limit is said as -1"): ({"max_deliver": -2}, {}),
+    ("max_deliver", "write no limit as -1"): ({"max_deliver": -2}, {}),
     ("max_waiting", "must not be negative"): ({"max_waiting": -1}, {}),
-    ("max_ack_pending", "no limit is said as -1"): ({"max_ack_pending": -2}, {}),
+    ("max_ack_pending", "write no limit as -1"): ({"max_ack_pending": -2}, {}),
     ("max_batch", "must not be negative"): ({"max_batch": -1}, {}),
     ("max_expires", "must not be negative"): ({"max_expires": -S}, {}),
     ("max_bytes", "must not be negative"): ({"max_bytes": -1}, {}),
@@ -263,7 +267,7 @@ CONSUMERS: dict[tuple[str, str], tuple[dict[str, object], dict[str, object]]] = 
     ("priority_timeout", "must not be negative"): ({"priority_timeout": -S}, {}),
     ("num_replicas", "at most the stream's"): ({"num_replicas": 3}, {}),
     ("num_replicas", "must not be negative"): ({"num_replicas": -1}, {}),
-    ("num_replicas", "must be the stream's unless it keeps by limits"): (
+    ("num_replicas", "must equal the stream's unless retention is limits"): (
         {"num_replicas": 1},
         {"retention": "interest", "num_replicas": 3},
     ),
@@ -312,7 +316,7 @@ CONSUMERS: dict[tuple[str, str], tuple[dict[str, object], dict[str, object]]] = 
         {"filter_subject": "check.a", "filter_subjects": ["check.b"]},
         {},
     ),
-    ("filter_subjects", "none empty"): ({"filter_subjects": [""]}, {}),
+    ("filter_subjects", "must not be empty"): ({"filter_subjects": [""]}, {}),
     ("filter_subject", "expected subjects"): ({"filter_subjects": ["check..a"]}, {}),
     ("filter_subjects", "must not overlap"): ({"filter_subjects": ["check.*", "check.a"]}, {}),
     ("opt_start_seq", "not with deliver_policy all"): ({"opt_start_seq": 5}, {}),
@@ -367,7 +371,7 @@ CONSUMERS: dict[tuple[str, str], tuple[dict[str, object], dict[str, object]]] = 
     ("metadata", "at most 128 kB of names and values"): ({"metadata": HUGE}, {}),
     ("priority_policy", "only when pulled"): ({**PUSH, **PINNED, "priority_groups": ["g"]}, {}),
     ("priority_groups", "needed by priority_policy"): (PINNED, {}),
-    ("priority_groups", "none empty"): ({**PINNED, "priority_groups": [""]}, {}),
+    ("priority_groups", "must not be empty"): ({**PINNED, "priority_groups": [""]}, {}),
     ("priority_groups", "1 to 16 of a-z, A-Z, 0-9 and -_/="): (
         {**PINNED, "priority_groups": ["a b"]},
         {},
@@ -388,5 +392,5 @@ NOT_SENT = {
     ("name", "cannot be changed"),
     ("name", "must equal durable_name if both are given"),
     ("num_replicas", "at most the stream's"),
-    ("num_replicas", "must be the stream's unless it keeps by limits"),
+    ("num_replicas", "must equal the stream's unless retention is limits"),
 }

@@ -383,7 +383,7 @@ def test_only_what_a_consumer_delivered_can_be_relayed() -> None:
 
 @pytest.mark.parametrize("name", ["nats-msg-id", "NATS-MSG-ID", "Nats-Msg-ID"])
 def test_an_id_in_another_spelling_is_none_to_the_server_and_refused(name: str) -> None:
-    with pytest.raises(InvalidConfig, match=f"expected Nats-Msg-Id spelt so, got '{name}'"):
+    with pytest.raises(InvalidConfig, match=f"expected the header name Nats-Msg-Id, got '{name}'"):
         publish_once("s.a", headers={name: "1"})
 
 

@@ -1,6 +1,6 @@
-"""What an account has of JetStream, and what it may have."""
+"""Account information: usage and limits."""
 
-# ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
+# ruff: noqa: RUF009 - `member` returns an attrs `field` with the codec in its metadata
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class AccountLimits(Document):
     max_ack_pending: int = member(INTEGER, 0)
     memory_max_stream_bytes: int = member(INTEGER, 0)
     storage_max_stream_bytes: int = member(INTEGER, 0)
-    max_bytes_required: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    max_bytes_required: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
 
 
 @final
 @frozen(kw_only=True, repr=False)
 class ApiStats(Document):
-    """Use of the API. ``level`` is 0 before 2.11, which did not say it."""
+    """Usage of the API. ``level`` is 0 for servers before 2.11, which do not send it."""
 
     level: int = member(INTEGER, 0)
     total: int = member(INTEGER, 0)
@@ -42,7 +42,7 @@ class ApiStats(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class AccountTier(Document):
-    """Use and limits of one tier, such as R1 or R3."""
+    """Usage and limits of one tier, such as R1 or R3."""
 
     memory: int = member(INTEGER, 0)
     storage: int = member(INTEGER, 0)
@@ -56,7 +56,7 @@ class AccountTier(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class AccountInfo(Document):
-    """Use and limits of an account; nothing in it is sent by all servers (B194)."""
+    """Usage and limits of an account; servers may omit any member."""
 
     memory: int = member(INTEGER, 0)
     storage: int = member(INTEGER, 0)

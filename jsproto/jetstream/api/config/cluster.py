@@ -1,11 +1,10 @@
-"""Which servers hold a stream or consumer, how well they are, and which ones shall hold it.
+"""The servers that hold a stream or consumer, their health, and the rules for choosing them.
 
-While a group is being moved, or changes its size, its state says what is wished for and how far
-that is (2.15): see :class:`DesiredCluster`. Older servers show the new peers among the replicas and
-nothing else.
+While a group moves or changes its size, its state shows the goal and the progress (2.15): see
+:class:`DesiredCluster`. Older servers only list the new peers among the replicas.
 """
 
-# ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
+# ruff: noqa: RUF009 - `member` returns an attrs `field` with the codec in its metadata
 
 from __future__ import annotations
 
@@ -34,15 +33,16 @@ class Placement(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class PeerInfo(Document):
-    """A follower: ``active`` is how long ago it was heard of (``None``: never), ``lag`` how many
-    operations it is behind.
+    """A follower of a group.
 
     Attributes:
-        pending: it shall hold a part, and is not of the group yet (2.15).
+        active: time since its last contact, ``None`` if there was none.
+        lag: number of operations that it lags.
+        pending: whether it will join the group, but has not yet (2.15).
     """
 
     name: str = member(TEXT, "")
-    current: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    current: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
     observer: bool | None = member(FLAG)
     offline: bool = member(FLAG, False)  # noqa: FBT003 - the same
     active: timedelta | None = member(AGO)
@@ -54,7 +54,7 @@ class PeerInfo(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class DesiredOrigin(Document):
-    """What a group had before it was changed, and has again if the change is cancelled (2.15)."""
+    """The settings of a group before a change; cancelling the change restores them (2.15)."""
 
     replicas: int = member(INTEGER, 0)
     placement: Placement | None = member(Nested(Placement))
@@ -64,12 +64,12 @@ class DesiredOrigin(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class DesiredStatus(Document):
-    """What a change of a group waits for (2.15).
+    """What a change of a group is waiting for (2.15).
 
     Attributes:
-        description: in words.
-        type: in one word, such as ``catchup``, ``membership`` or ``blocked``.
-        err: what went wrong, if it does not pass by itself.
+        description: a description in words.
+        type: one word, such as ``catchup``, ``membership`` or ``blocked``.
+        err: an error that needs action, if there is one.
     """
 
     description: str = member(TEXT, "")
@@ -80,7 +80,7 @@ class DesiredStatus(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class DesiredCluster(Document):
-    """Where a group is going: the servers that shall hold it, and how far that is (2.15)."""
+    """The goal of a change: the servers that will hold the group, and the progress (2.15)."""
 
     created: Timestamp | None = member(TIME)
     name: str | None = member(TEXT)
@@ -92,10 +92,10 @@ class DesiredCluster(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class ClusterInfo(Document):
-    """The group of servers behind a stream or consumer. ``leader`` is ``None`` during an election.
+    """The group of servers of a stream or consumer; ``leader`` is ``None`` during an election.
 
     Attributes:
-        desired: what it is being changed to; ``None`` if it stays (2.15).
+        desired: the goal of a running change, ``None`` without one (2.15).
     """
 
     name: str | None = member(TEXT)

@@ -1,8 +1,6 @@
-"""Consumers as the API describes them: configuration, progress and priority groups (servers 2.9 to
-2.15).
-"""
+"""Consumers in the API: configuration, progress and priority groups (servers 2.9 to 2.15)."""
 
-# ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
+# ruff: noqa: RUF009 - `member` returns an attrs `field` with the codec in its metadata
 
 from __future__ import annotations
 
@@ -47,12 +45,12 @@ from jsproto.wire.subjects import unbroken
 class ConsumerConfig(Document):
     """Configuration of a consumer. ``None`` leaves a setting to the server.
 
-    A consumer with ``durable_name`` stays; one with ``name`` alone goes after
-    ``inactive_threshold`` without use. One with ``deliver_subject`` is pushed, all others are
-    pulled.
+    A consumer with ``durable_name`` persists. With ``name`` alone the server deletes it after
+    ``inactive_threshold`` without use. A consumer with ``deliver_subject`` is a push consumer, all
+    others are pull consumers.
 
     Raises:
-        InvalidConfig: a value of the wrong form, named.
+        InvalidConfig: a value of the wrong form; the message names the setting.
     """
 
     durable_name: str | None = member(OPTIONAL_NAME)
@@ -93,27 +91,31 @@ class ConsumerConfig(Document):
 
     @property
     def sample_percent(self) -> int | None:
-        """``sample_freq`` as a number: which share of acks is sampled. ``None`` if unset or no
-        number (B196).
+        """``sample_freq`` as a number: the percentage of acks that is sampled.
+
+        Returns:
+            ``None`` if it is unset or no number.
         """
         text = str(self.sample_freq or "").removesuffix("%").strip()
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 3 else None
 
     def checked(self) -> ConsumerConfig:
-        """This very configuration, if it can be asked for.
+        """Return this configuration, if a request can carry it.
 
         Raises:
-            InvalidConfig: both filters (B208, server 10136), or two names that differ (server
+            InvalidConfig: both filters (server error 10136), or two names that differ (server error
                 10132).
-            InvalidSubject: a subject or a group that no line can carry.
+            InvalidSubject: a subject or a group that no protocol line can carry.
         """
         if self.filter_subject and self.filter_subjects:
             raise InvalidConfig(
-                f"expected filter_subject or filter_subjects, got both: {self.filter_subject!r} and {self.filter_subjects!r}"
+                "expected filter_subject or filter_subjects, "
+                f"got both: {self.filter_subject!r} and {self.filter_subjects!r}"
             )
         if self.name and self.durable_name and self.name != self.durable_name:
             raise InvalidConfig(
-                f"expected name and durable_name to be equal, got {self.name!r} and {self.durable_name!r}"
+                "expected name and durable_name to be equal, "
+                f"got {self.name!r} and {self.durable_name!r}"
             )
         for subject in filter(
             None, (self.filter_subject, *self.filter_subjects, self.deliver_subject)
@@ -127,7 +129,7 @@ class ConsumerConfig(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class SequencePair(Document):
-    """A position: in the consumer's deliveries and in the stream."""
+    """A position: in the deliveries of the consumer and in the stream."""
 
     consumer_seq: int = member(INTEGER, 0)
     stream_seq: int = member(INTEGER, 0)
@@ -137,7 +139,7 @@ class SequencePair(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class PriorityGroupState(Document):
-    """Who holds a priority group (ADR-42)."""
+    """The pinned client of a priority group (ADR-42)."""
 
     group: str = member(TEXT, "")
     pinned_client_id: str | None = member(TEXT)
@@ -150,9 +152,9 @@ class ConsumerInfo(Document):
     """A consumer as the server describes it.
 
     Attributes:
-        reset_seq: the stream sequence at which a reset starts again (2.14).
-        changed: what a create-or-update that compares (``compare``) has made different; empty if it
-            made the consumer, or nothing differs. No member of the API.
+        reset_seq: the stream sequence at which a reset restarts (2.14).
+        changed: the settings changed by a create-or-update with ``compare``; empty if it created
+            the consumer, or changed nothing. Not a member of the API.
     """
 
     stream_name: str = field(metadata=of(NAME))
@@ -166,7 +168,7 @@ class ConsumerInfo(Document):
     num_waiting: int = member(INTEGER, 0)
     num_pending: int = member(INTEGER, 0)
     cluster: ClusterInfo | None = member(Nested(ClusterInfo))
-    push_bound: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    push_bound: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
     paused: bool = member(FLAG, False)  # noqa: FBT003 - the same
     pause_remaining: timedelta | None = member(DURATION)
     priority_groups: Sequence[PriorityGroupState] = member(
@@ -178,7 +180,5 @@ class ConsumerInfo(Document):
 
     @property
     def open_work(self) -> int:
-        """Messages that are still to be done: those to come, and those handed out without an ack
-        (redeliveries among them).
-        """
+        """Number of unprocessed messages: pending ones, and delivered ones without an ack."""
         return self.num_pending + self.num_ack_pending

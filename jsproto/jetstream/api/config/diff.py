@@ -1,16 +1,16 @@
-"""What differs between a configuration that is wished for and one that is there, field by field.
+"""Compares a wanted configuration with an existing one, setting by setting.
 
-Theory. The server fills in what a request leaves out, adds labels of its own and writes "no limit"
-as -1. So only what the wish says is compared, label by label, and 0 and -1 are the same where both
-mean "no limit". Everything else that differs is a :class:`Difference`; a configuration without any
-is what was wished for.
+Theory. The server fills in missing settings, adds its own labels, and writes "no limit" as -1.
+So the comparison covers only settings that the wanted configuration has, label by label. 0 and -1
+are equal where both mean "no limit". Each other difference is a :class:`Difference`; without any,
+the existing configuration is as wanted.
 
-:func:`changes` looks from one configuration to the one behind it: what was set and is not any more
-differs too.
+:func:`changes` compares an old configuration with a new one. There a setting that was set, and is
+not set any more, is a difference too.
 
-The server's own labels (``_nats.``) are no settings. Nobody compares them, on either side.
+Labels of the server (``_nats.``) are no settings; they are never compared.
 
-Which settings of a consumer or stream an update can change at all is the server's to say.
+Only the server knows which settings an update can change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jsproto.errors.tree import shorten
 from jsproto.jetstream.api.codecs import is_label_of_server
 from jsproto.jetstream.api.document import Document, table
 
-#: Where 0 asks for what the server writes as -1.
+#: Settings where a request's 0 becomes -1 on the server.
 NO_LIMIT: Final = frozenset(
     {
         "max_consumers",
@@ -40,13 +40,12 @@ NO_LIMIT: Final = frozenset(
 @final
 @frozen(kw_only=True)
 class Difference:
-    """One setting that is not as wished; or, of what has changed, not as it was.
+    """One setting that differs.
 
     Attributes:
-        setting: its name; within other documents after a dot or an index, such as
-            ``sources[0].filter_subject``.
-        wanted: the value that is wished for; the new one of what has changed.
-        there: the value that is there, ``None`` if none is set; the old one of what has changed.
+        setting: its name; for nested settings a path such as ``sources[0].filter_subject``.
+        wanted: the wanted value; after a change the new value.
+        there: the existing value, ``None`` if none is set; after a change the old value.
     """
 
     setting: str
@@ -58,14 +57,12 @@ class Difference:
 
 
 def differences(wanted: Document, there: Document) -> tuple[Difference, ...]:
-    """Every setting of ``wanted`` that ``there`` does not have, in the order of the fields."""
+    """All settings of ``wanted`` that differ in ``there``, in the order of the fields."""
     return tuple(_documents(wanted, there, ""))
 
 
 def changes(old: Document, new: Document) -> tuple[Difference, ...]:
-    """Every setting of ``new`` that ``old`` does not have, in the order of the fields; then what
-    only ``old`` has.
-    """
+    """All settings of ``new`` that differ in ``old``, then those that only ``old`` has."""
     came = differences(new, old)
     said = {each.setting for each in came}
     went = (

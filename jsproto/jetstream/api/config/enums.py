@@ -1,4 +1,4 @@
-"""The words of the API: closed sets, spelt as the server spells them."""
+"""The enumerations of the API, with the server's words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum, unique
 
 @unique
 class RetentionPolicy(StrEnum):
-    """When a stream lets go of a message."""
+    """When a stream removes a message."""
 
     LIMITS = "limits"
     INTEREST = "interest"
@@ -16,7 +16,7 @@ class RetentionPolicy(StrEnum):
 
 @unique
 class DiscardPolicy(StrEnum):
-    """What gives way when a stream is full."""
+    """What a full stream discards: old messages, or the new one."""
 
     OLD = "old"
     NEW = "new"
@@ -24,7 +24,7 @@ class DiscardPolicy(StrEnum):
 
 @unique
 class StorageType(StrEnum):
-    """Where messages are kept."""
+    """Where a stream stores messages."""
 
     FILE = "file"
     MEMORY = "memory"
@@ -40,7 +40,7 @@ class StoreCompression(StrEnum):
 
 @unique
 class PersistMode(StrEnum):
-    """When a file stream calls a message stored (2.12)."""
+    """When a file stream acknowledges a message (2.12)."""
 
     DEFAULT = "default"
     ASYNC = "async"
@@ -60,7 +60,7 @@ class DeliverPolicy(StrEnum):
 
 @unique
 class AckPolicy(StrEnum):
-    """What an acknowledgement covers. ``FLOW_CONTROL`` is 2.14."""
+    """What an acknowledgement covers (``FLOW_CONTROL``: 2.14)."""
 
     NONE = "none"
     ALL = "all"
@@ -70,7 +70,7 @@ class AckPolicy(StrEnum):
 
 @unique
 class ReplayPolicy(StrEnum):
-    """At which pace stored messages are delivered."""
+    """The pace at which stored messages are delivered."""
 
     INSTANT = "instant"
     ORIGINAL = "original"
@@ -78,7 +78,7 @@ class ReplayPolicy(StrEnum):
 
 @unique
 class PriorityPolicy(StrEnum):
-    """How the members of priority groups share (2.11; ``PRIORITIZED`` is 2.12)."""
+    """How clients share priority groups (2.11; ``PRIORITIZED`` is 2.12)."""
 
     NONE = "none"
     OVERFLOW = "overflow"
@@ -88,7 +88,7 @@ class PriorityPolicy(StrEnum):
 
 @unique
 class ConsumerAction(StrEnum):
-    """What CONSUMER.CREATE may do (2.10; older servers take it for ``CREATE_OR_UPDATE``)."""
+    """What CONSUMER.CREATE may do (2.10; older servers always do ``CREATE_OR_UPDATE``)."""
 
     CREATE_OR_UPDATE = ""
     CREATE = "create"
@@ -97,7 +97,7 @@ class ConsumerAction(StrEnum):
 
 @unique
 class Rollup(StrEnum):
-    """What a message replaces when it is stored."""
+    """Which messages a new message replaces."""
 
     #: All messages of its subject.
     SUB = "sub"

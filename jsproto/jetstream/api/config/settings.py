@@ -1,9 +1,8 @@
-"""Settings of streams and consumers by name: what the facade takes in place of a whole
-configuration.
+"""Typed keyword settings of streams and consumers, an alternative to configuration objects.
 
-``js.create_stream(name="ORDERS", subjects=["ORDERS.*"])`` is checked by a type checker as far as
-``StreamConfig(name="ORDERS", subjects=["ORDERS.*"])`` is. The tables are the fields of the two
-configurations, and a test keeps them so; what they mean is said there.
+A type checker checks ``js.create_stream(name="ORDERS", subjects=["ORDERS.*"])`` in the same way as
+``StreamConfig(name="ORDERS", subjects=["ORDERS.*"])``. The classes here repeat the fields of the
+two configurations, which document them; a test compares both.
 """
 
 from __future__ import annotations
@@ -128,10 +127,9 @@ class ConsumerSettings(TypedDict, total=False):
 
 
 class PushSettings(TypedDict, total=False):
-    """Fields of `jsproto.jetstream.api.config.consumer.ConsumerConfig` that mean something where
-    the server pushes.
+    """Fields of `ConsumerConfig` that apply to push subscriptions.
 
-    Filter and group are missing: they are the subject and the queue of the subscription.
+    The subject and the queue of the subscription replace filter and group.
     """
 
     durable_name: str | None
@@ -162,9 +160,7 @@ class PushSettings(TypedDict, total=False):
 
 
 class OrderedSettings(TypedDict, total=False):
-    """Fields of `jsproto.jetstream.api.config.consumer.ConsumerConfig` that an ordered consumer
-    leaves to its user.
-    """
+    """Fields of `ConsumerConfig` that a user may set for an ordered consumer."""
 
     description: str | None
     deliver_policy: DeliverPolicy | str | None
@@ -183,10 +179,11 @@ class OrderedSettings(TypedDict, total=False):
 def configured(
     kind: type[DocumentT], config: DocumentT | None, settings: Mapping[str, object]
 ) -> DocumentT:
-    """A configuration from a whole one, from settings by name, or from both.
+    """Make a configuration from an object, from keyword settings, or from both.
 
     Raises:
-        InvalidConfig: neither, something else, no such setting, or one that is needed is missing.
+        InvalidConfig: neither is given, a wrong type, an unknown setting, or a required setting
+            is missing.
     """
     if config is not None and not isinstance(cast("object", config), kind):
         raise InvalidConfig(
@@ -204,7 +201,7 @@ def configured(
         name for name, each in known.items() if each.default is NOTHING and name not in settings
     ]
     if missing:
-        raise InvalidConfig(f"expected {kind.__name__} with {', '.join(missing)}, it was not given")
+        raise InvalidConfig(f"expected {kind.__name__} with {', '.join(missing)}, got none")
     return kind(**cast("Mapping[str, Any]", settings))
 
 
@@ -212,6 +209,6 @@ def seconds_of(timeout: float | timedelta | None, default: float, name: str = "t
     """A timeout in seconds, or the default.
 
     Raises:
-        InvalidConfig: it is no number of seconds and no `timedelta`, or not above 0.
+        InvalidConfig: it is no number of seconds and no `timedelta`, or is not above 0.
     """
     return default if timeout is None else seconds(name, timeout)

@@ -1,8 +1,6 @@
-"""Streams as the API describes them: configuration, state, origin and placement (servers 2.9 to
-2.15).
-"""
+"""Streams in the API: configuration, state, sources and placement (servers 2.9 to 2.15)."""
 
-# ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
+# ruff: noqa: RUF009 - `member` returns an attrs `field` with the codec in its metadata
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ from jsproto.jetstream.api.timestamps import Timestamp
 @final
 @frozen(kw_only=True, repr=False)
 class SubjectTransform(Document):
-    """Messages on ``src`` are stored, or copied, as ``dest`` (ADR-36)."""
+    """Store, or copy, messages on ``src`` as ``dest`` (ADR-36)."""
 
     src: str | None = member(TEXT)
     dest: str = field(metadata=of(TEXT))
@@ -55,7 +53,7 @@ class SubjectTransform(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class Republish(Document):
-    """Stored messages on ``src`` are published again as ``dest`` (ADR-28)."""
+    """Publish stored messages on ``src`` again as ``dest`` (ADR-28)."""
 
     src: str | None = member(TEXT)
     dest: str = field(metadata=of(TEXT))
@@ -65,7 +63,7 @@ class Republish(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class ExternalStream(Document):
-    """The way to a stream of another account or domain: its API prefix and its delivery prefix."""
+    """Access to a stream of another account or domain: API prefix and delivery prefix."""
 
     api: str = field(metadata=of(TEXT))
     deliver: str | None = member(TEXT)
@@ -83,7 +81,7 @@ class StreamConsumerSource(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class StreamSource(Document):
-    """A stream that is mirrored or sourced; :meth:`in_domain` makes one of another domain."""
+    """A mirrored or sourced stream; :meth:`in_domain` makes one of another domain."""
 
     name: str = field(metadata=of(NAME))
     opt_start_seq: int | None = member(INTEGER)
@@ -106,26 +104,24 @@ class StreamSource(Document):
         subject_transforms: Sequence[SubjectTransform] = (),
         consumer: StreamConsumerSource | None = None,
     ) -> Self:
-        """A stream of another JetStream domain, as other clients say ``Domain``: ``external.api``
-        is ``$JS.<domain>.API``.
+        """A stream of another JetStream domain; other clients call this setting ``Domain``.
 
-        The server knows no domain of a source; what it answers, and what is compared with it, has
-        ``external``.
+        It sets ``external.api`` to ``$JS.<domain>.API``. The server does not know a domain of a
+        source: its answers, and comparisons with them, contain ``external``.
 
         Args:
-            name: the stream there.
+            name: the stream in that domain.
             domain: one token.
-            deliver: prefix of the subjects that its messages come on; the server chooses them
-                without.
-            opt_start_seq: as the field, and so are the others.
-            opt_start_time: the instant to begin at.
-            filter_subject: which messages.
-            subject_transforms: as what they are stored.
+            deliver: prefix of the delivery subjects; by default the server chooses them.
+            opt_start_seq: the first sequence.
+            opt_start_time: the start time.
+            filter_subject: only messages of these subjects.
+            subject_transforms: how to change their subjects.
             consumer: the durable consumer to read through (2.14).
 
         Raises:
-            InvalidSubject: a domain that is no token without wildcards.
-            InvalidConfig: a value of the wrong form, named.
+            InvalidSubject: the domain is not one token without wildcards.
+            InvalidConfig: a value of the wrong form; the message names the setting.
         """
         return cls(
             name=name,
@@ -141,7 +137,7 @@ class StreamSource(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class ConsumerLimits(Document):
-    """Bounds and defaults for the consumers of a stream (2.10)."""
+    """Limits and defaults for the consumers of a stream (2.10)."""
 
     inactive_threshold: timedelta | None = member(DURATION)
     max_ack_pending: int | None = member(INTEGER)
@@ -150,11 +146,12 @@ class ConsumerLimits(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class StreamConfig(Document):
-    """Configuration of a stream. ``None`` leaves a setting to the server; -1 means "no limit" where
-    the server has it.
+    """Configuration of a stream.
+
+    ``None`` leaves a setting to the server. -1 means "no limit" where the server supports it.
 
     Raises:
-        InvalidConfig: a value of the wrong form, named.
+        InvalidConfig: a value of the wrong form; the message names the setting.
     """
 
     name: str = field(metadata=of(NAME))
@@ -201,7 +198,7 @@ class StreamConfig(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class LostStreamData(Document):
-    """What a stream knows to have lost."""
+    """Messages that the stream has lost, as far as it knows."""
 
     msgs: Sequence[int] = member(INTEGERS, ())
     bytes: int = member(INTEGER, 0)
@@ -210,7 +207,7 @@ class LostStreamData(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class StreamState(Document):
-    """What a stream holds. ``subjects`` and ``deleted`` only when they were asked for."""
+    """The contents of a stream; ``subjects`` and ``deleted`` only on request."""
 
     messages: int = member(INTEGER, 0)
     bytes: int = member(INTEGER, 0)
@@ -229,8 +226,10 @@ class StreamState(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class StreamSourceInfo(Document):
-    """How far a mirror or source has come. ``active`` is how long ago it was heard of, ``None``
-    before the first contact.
+    """Progress of a mirror or source.
+
+    Attributes:
+        active: time since the last contact, ``None`` before the first.
     """
 
     name: str = field(metadata=of(NAME))
@@ -259,17 +258,16 @@ class StreamInfo(Document):
     """A stream as the server describes it.
 
     Attributes:
-        did_create: what the server says of a create; 2.15.1 says true also for a stream that was
-            there already.
-        changed: what a create-or-update that compares (``compare``) has made different; empty if it
-            made the stream, or nothing differs. No member of the API.
-        total: how many subjects the details have in all; ``offset`` and ``limit`` belong to it.
+        did_create: the server's answer to a create; 2.15.1 sends true even if the stream existed.
+        changed: the settings changed by a create-or-update with ``compare``; empty if it created
+            the stream, or changed nothing. Not a member of the API.
+        total: total number of subjects; ``offset`` and ``limit`` describe the page.
     """
 
     config: StreamConfig = field(metadata=of(Nested(StreamConfig)))
     created: Timestamp | None = member(TIME)
     state: StreamState = member(Nested(StreamState), StreamState())
-    did_create: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    did_create: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
     domain: str | None = member(TEXT)
     cluster: ClusterInfo | None = member(Nested(ClusterInfo))
     mirror: StreamSourceInfo | None = member(Nested(StreamSourceInfo))

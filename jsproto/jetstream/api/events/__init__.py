@@ -1,1 +1,1 @@
-"""What servers tell by themselves: advisories, metrics, and the answers to monitoring requests."""
+"""Messages that servers send without a request, and answers to monitoring requests."""

@@ -1,17 +1,16 @@
-"""What JetStream tells of itself: advisories, and metrics of acks, as typed events by their type
-string (ADR-2).
+"""JetStream's advisories and ack metrics as typed events (ADR-2).
 
-Theory. An event is a JSON object on a subject below ``$JS.EVENT``, and its ``type`` says what it
-is; the subject only helps to choose. One class for each shape, one row in :data:`EVENTS` for each
-type. A type that this version does not know is a :class:`JetStreamEvent` with everything in ``extra``, so a
-newer server is heard too. Two old subjects, from before 2020, are still listened to by who asks for
-all (:data:`HISTORICAL`).
+Theory. An event is a JSON object on a subject below ``$JS.EVENT``. Its ``type`` decides its class;
+the subject is only for filtering. There is one class for each form, and one row in :data:`EVENTS`
+for each type. An unknown type of a newer server is a :class:`JetStreamEvent` with all members in
+``extra``. A subscription to all events also covers two subjects from before 2020
+(:data:`HISTORICAL`).
 
-Events are published once and kept by nobody: who must not miss any stores them in a stream of its
-own.
+The server publishes an event once and does not store it. A user that must not miss events stores
+them in a stream.
 """
 
-# ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
+# ruff: noqa: RUF009 - `member` returns an attrs `field` with the codec in its metadata
 
 from __future__ import annotations
 
@@ -28,10 +27,10 @@ from jsproto.jetstream.api.document import Document, Nested, member
 from jsproto.jetstream.api.envelope import parse_object
 from jsproto.jetstream.api.timestamps import Timestamp
 
-#: Where advisories, and metrics, are published.
+#: Subjects of advisories and of metrics.
 ADVISORIES: Final = "$JS.EVENT.ADVISORY.>"
 METRICS: Final = "$JS.EVENT.METRIC.>"
-#: How two of them were called once: still written so in old ACLs.
+#: Earlier names of two subjects; old permissions may still contain them.
 HISTORICAL: Final[Mapping[str, str]] = {
     "$JS.EVENT.METRIC.CONSUMER_ACK": "$JS.EVENT.METRIC.CONSUMER.ACK",
     "$JS.EVENT.ADVISORY.MAX_DELIVERIES": "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES",
@@ -40,14 +39,14 @@ HISTORICAL: Final[Mapping[str, str]] = {
 
 @frozen(kw_only=True, repr=False)
 class JetStreamEvent(Document):
-    """Something that happened; on its own, of a type that this version does not know.
+    """An event; the class itself is used for types that this version does not know.
 
     Attributes:
-        type: what it is, such as ``io.nats.jetstream.advisory.v1.max_deliver``.
+        type: the type, such as ``io.nats.jetstream.advisory.v1.max_deliver``.
         id: the server's id of the event.
-        timestamp: when.
-        domain: the domain it happened in.
-        account: the account, where more than one can hear of it.
+        timestamp: when it happened.
+        domain: the domain in which it happened.
+        account: the account, if several accounts can receive the event.
     """
 
     type: str = member(TEXT, "")
@@ -64,14 +63,14 @@ class JetStreamEvent(Document):
 
 @frozen(kw_only=True, repr=False)
 class StreamEvent(JetStreamEvent):
-    """Something about a stream."""
+    """An event about a stream."""
 
     stream: str = member(TEXT, "")
 
 
 @frozen(kw_only=True, repr=False)
 class ConsumerEvent(StreamEvent):
-    """Something about a consumer."""
+    """An event about a consumer."""
 
     consumer: str = member(TEXT, "")
 
@@ -79,7 +78,7 @@ class ConsumerEvent(StreamEvent):
 @final
 @frozen(kw_only=True, repr=False)
 class StreamAction(StreamEvent):
-    """A stream was made, changed or deleted."""
+    """A stream was created, updated or deleted."""
 
     action: str = member(TEXT, "")
     template: str | None = member(TEXT)
@@ -88,7 +87,7 @@ class StreamAction(StreamEvent):
 @final
 @frozen(kw_only=True, repr=False)
 class ConsumerActionAdvisory(ConsumerEvent):
-    """A consumer was made or deleted."""
+    """A consumer was created or deleted."""
 
     action: str = member(TEXT, "")
 
@@ -96,22 +95,23 @@ class ConsumerActionAdvisory(ConsumerEvent):
 @final
 @frozen(kw_only=True, repr=False)
 class ConsumerPause(ConsumerEvent):
-    """A consumer was paused, or goes on (2.11)."""
+    """A consumer was paused or resumed (2.11)."""
 
-    paused: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    paused: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
     pause_until: Timestamp | None = member(TIME)
 
 
 @final
 @frozen(kw_only=True, repr=False)
 class MessageFate(ConsumerEvent):
-    """A message was delivered as often as it may, refused, or terminated.
+    """A message reached its maximum of deliveries, or was negatively acknowledged or terminated.
 
     Attributes:
-        stream_seq: which.
-        consumer_seq: its last delivery; 0 where the server does not say it.
-        deliveries: how often it was delivered.
-        reason: why it was terminated, if somebody said.
+        stream_seq: its stream sequence.
+        consumer_seq: the consumer sequence of its last delivery; 0 if the server does not send
+            it.
+        deliveries: number of deliveries.
+        reason: why it was terminated, if the client gave a reason.
     """
 
     stream_seq: int = member(INTEGER, 0)
@@ -123,7 +123,7 @@ class MessageFate(ConsumerEvent):
 @final
 @frozen(kw_only=True, repr=False)
 class AckSample(ConsumerEvent):
-    """One sampled ack. ``ack_time`` is how long after the delivery it came."""
+    """One sampled ack; ``ack_time`` is the time from the delivery to the ack."""
 
     stream_seq: int = member(INTEGER, 0)
     consumer_seq: int = member(INTEGER, 0)
@@ -134,7 +134,7 @@ class AckSample(ConsumerEvent):
 @final
 @frozen(kw_only=True, repr=False)
 class LeaderElected(ConsumerEvent):
-    """A stream, a consumer (if one is named) or a domain has a new leader."""
+    """A stream, a consumer (if named) or a domain has a new leader."""
 
     leader: str = member(TEXT, "")
     replicas: Sequence[PeerInfo] = member(ListCodec(Nested(PeerInfo)), ())
@@ -144,9 +144,7 @@ class LeaderElected(ConsumerEvent):
 @final
 @frozen(kw_only=True, repr=False)
 class QuorumLost(ConsumerEvent):
-    """Too few servers of the group of a stream, or consumer, are there: nothing is stored or
-    delivered.
-    """
+    """The group of a stream or consumer has no majority: it stores and delivers nothing."""
 
     replicas: Sequence[PeerInfo] = member(ListCodec(Nested(PeerInfo)), ())
 
@@ -154,7 +152,7 @@ class QuorumLost(ConsumerEvent):
 @final
 @frozen(kw_only=True, repr=False)
 class GroupPinned(ConsumerEvent):
-    """A priority group is pinned to a client, or no longer (2.11, ADR-42)."""
+    """A priority group was pinned to a client, or unpinned (2.11, ADR-42)."""
 
     group: str = member(TEXT, "")
     pinned_id: str | None = member(TEXT)
@@ -164,7 +162,7 @@ class GroupPinned(ConsumerEvent):
 @final
 @frozen(kw_only=True, repr=False)
 class BatchAbandonedAdvisory(StreamEvent):
-    """An atomic batch was given up: by silence of 10 s, a gap, or too many at once (2.12, ADR-50)."""
+    """An atomic batch was dropped: 10 s of silence, a gap, or too many batches (2.12, ADR-50)."""
 
     batch: str = member(TEXT, "")
     reason: str = member(TEXT, "")
@@ -173,7 +171,7 @@ class BatchAbandonedAdvisory(StreamEvent):
 @final
 @frozen(kw_only=True, repr=False)
 class TransferAdvisory(StreamEvent):
-    """A snapshot or restore began, or has ended; ``error`` if not well."""
+    """A snapshot or restore began or ended; ``error`` is set if it failed."""
 
     client: Mapping[str, object] | None = member(OBJECT)
     state: StreamState | None = member(Nested(StreamState))
@@ -186,7 +184,7 @@ class TransferAdvisory(StreamEvent):
 @final
 @frozen(kw_only=True, repr=False)
 class ApiAudit(JetStreamEvent):
-    """Somebody asked the API: the subject, what was asked and what was answered, as text."""
+    """A client sent an API request: its subject, request and response as text."""
 
     server: str = member(TEXT, "")
     client: Mapping[str, object] | None = member(OBJECT)
@@ -198,7 +196,7 @@ class ApiAudit(JetStreamEvent):
 @final
 @frozen(kw_only=True, repr=False)
 class ServerEvent(StreamEvent):
-    """A server is out of space, was removed, was rescued, or dropped requests of the API."""
+    """A server ran out of space, was removed or rescued, or dropped API requests."""
 
     server: str = member(TEXT, "")
     server_id: str | None = member(TEXT)
@@ -210,7 +208,7 @@ class ServerEvent(StreamEvent):
 
 _ADVISORY: Final = "io.nats.jetstream.advisory.v1."
 
-#: Which type is which class; others are a :class:`JetStreamEvent`.
+#: The class of each type; other types are a :class:`JetStreamEvent`.
 EVENTS: Final[Mapping[str, type[JetStreamEvent]]] = {
     f"{_ADVISORY}api_audit": ApiAudit,
     f"{_ADVISORY}api_limit_reached": ServerEvent,
@@ -243,7 +241,7 @@ def read_event(body: bytes) -> JetStreamEvent:
     """The event in the payload of a message below ``$JS.EVENT``.
 
     Raises:
-        InvalidResponse: no JSON object, or a member of another form than its type has.
+        InvalidResponse: the body is no JSON object, or a member has the wrong form.
     """
     members = parse_object(body, "an event")
     kind = members.get("type")
@@ -253,7 +251,7 @@ def read_event(body: bytes) -> JetStreamEvent:
 
 
 def modern_subject(subject: str) -> str:
-    """The subject that an event has today, from one that it had once."""
+    """The current subject of an event, from a current or earlier one."""
     for old, new in HISTORICAL.items():
         if subject == old or subject.startswith(f"{old}."):
             return new + subject.removeprefix(old)

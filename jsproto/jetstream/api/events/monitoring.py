@@ -1,13 +1,12 @@
-"""What servers say of themselves, typed: the answers to VARZ, JSZ, CONNZ, HEALTHZ, STATSZ and
-USER.INFO.
+"""The answers to VARZ, JSZ, CONNZ, HEALTHZ, STATSZ and USER.INFO as typed documents.
 
-Theory. These are the documents of the server's monitoring (server/monitor.go, server/events.go, 2.9
-to 2.15). They change with each version, so nothing in them is needed, and what this version does
-not know is in ``extra``, at every depth. Durations are nanoseconds on the wire and ``timedelta``
-here; those that a server writes as text (``rtt``, ``uptime``, ``idle``) are text.
+Theory. These are the documents of the server's monitoring (server/monitor.go, server/events.go,
+2.9 to 2.15). They change with each version. So no member is required, and unknown members are in
+``extra``, at every depth. Durations are nanoseconds on the wire and ``timedelta`` here. Durations
+that the server writes as text (``rtt``, ``uptime``, ``idle``) stay text.
 """
 
-# ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
+# ruff: noqa: RUF009 - `member` returns an attrs `field` with the codec in its metadata
 
 from __future__ import annotations
 
@@ -36,14 +35,16 @@ from jsproto.jetstream.api.config.stream import StreamConfig, StreamSourceInfo, 
 from jsproto.jetstream.api.document import Document, Nested, member
 from jsproto.jetstream.api.timestamps import Timestamp
 
-# ------------------------------------------------------------------------------------------------ JetStream
+# ------------------------------------------------------------------ JetStream
 
 
 @final
 @frozen(kw_only=True, repr=False)
 class JsLimits(Document):
-    """How JetStream is configured on a server. ``sync_interval`` is how long a file may wait to be
-    synced.
+    """The JetStream configuration of a server.
+
+    Attributes:
+        sync_interval: the longest time until a file is synced.
     """
 
     max_memory: int = member(INTEGER, 0)
@@ -59,7 +60,7 @@ class JsLimits(Document):
 
 @frozen(kw_only=True, repr=False)
 class JsStats(Document):
-    """Use of JetStream, on a server or by an account, in bytes and numbers."""
+    """Usage of JetStream, on a server or by an account, in bytes and counts."""
 
     memory: int = member(INTEGER, 0)
     storage: int = member(INTEGER, 0)
@@ -73,7 +74,7 @@ class JsStats(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class MetaGroup(Document):
-    """The group of all servers with JetStream; without a cluster there is none."""
+    """The group of all JetStream servers; only in a cluster."""
 
     name: str | None = member(TEXT)
     leader: str | None = member(TEXT)
@@ -86,7 +87,7 @@ class MetaGroup(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class JsOfServer(Document):
-    """JetStream as `Varz` and `Statsz` tell it."""
+    """JetStream in `Varz` and `Statsz`."""
 
     config: JsLimits | None = member(Nested(JsLimits))
     stats: JsStats | None = member(Nested(JsStats))
@@ -97,11 +98,11 @@ class JsOfServer(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class StreamDetail(Document):
-    """A stream, as a server sees it; what is in it depends on what was asked for.
+    """A stream as a server sees it; the request decides which members are set.
 
     Attributes:
-        consumer_detail: its consumers; ``None`` if they were not asked for, which does not mean
-            that there are none.
+        consumer_detail: its consumers; ``None`` if they were not requested, not if there are
+            none.
     """
 
     name: str = member(TEXT, "")
@@ -118,11 +119,10 @@ class StreamDetail(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class AccountDetail(JsStats):
-    """What one account has of JetStream on a server; 2**64 - 1 is "no limit" in what is reserved.
+    """JetStream of one account on a server; a reservation of 2**64 - 1 means "no limit".
 
     Attributes:
-        stream_detail: its streams; ``None`` if they were not asked for, which does not mean that
-            there are none.
+        stream_detail: its streams; ``None`` if they were not requested, not if there are none.
     """
 
     name: str = member(TEXT, "")
@@ -134,18 +134,17 @@ class AccountDetail(JsStats):
 @final
 @frozen(kw_only=True, repr=False)
 class Jsz(JsStats):
-    """JetStream on a server, with accounts, streams and consumers if they were asked for.
+    """JetStream on a server, with accounts, streams and consumers on request.
 
     Attributes:
-        disabled: there is no JetStream on this server.
-        account_details: accounts; ``None`` if the answer has no details, because they were not
-            asked for: that is not "no accounts".
-        total: accounts in all, of which ``account_details`` may be a page.
+        disabled: JetStream is off on this server.
+        account_details: accounts; ``None`` if they were not requested, not if there are none.
+        total: total number of accounts; ``account_details`` may be one page of them.
     """
 
     server_id: str = member(TEXT, "")
     now: Timestamp | None = member(TIME)
-    disabled: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    disabled: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
     config: JsLimits | None = member(Nested(JsLimits))
     limits: Mapping[str, object] | None = member(OBJECT)
     streams: int = member(INTEGER, 0)
@@ -157,18 +156,19 @@ class Jsz(JsStats):
     total: int = member(INTEGER, 0)
 
 
-# ------------------------------------------------------------------------------------------------ the server
+# ------------------------------------------------------------------ servers
 
 
 @final
 @frozen(kw_only=True, repr=False)
 class Varz(Document):
-    """Configuration and state of a server as a whole.
+    """General configuration and state of a server.
 
     Attributes:
-        cpu: percent of one core; ``mem`` bytes in memory.
-        auth_timeout: seconds, as ``tls_timeout``.
-        slow_consumers: connections that were cut because they did not read.
+        cpu: percent of one core.
+        mem: bytes of memory.
+        auth_timeout: seconds, like ``tls_timeout``.
+        slow_consumers: connections that the server closed because they did not read.
     """
 
     server_id: str = member(TEXT, "")
@@ -179,7 +179,7 @@ class Varz(Document):
     go: str = member(TEXT, "")
     host: str = member(TEXT, "")
     port: int = member(INTEGER, 0)
-    auth_required: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    auth_required: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
     tls_required: bool = member(FLAG, False)  # noqa: FBT003 - the same
     tls_verify: bool = member(FLAG, False)  # noqa: FBT003 - the same
     ip: str | None = member(TEXT)
@@ -247,7 +247,7 @@ class Traffic(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class Statsz(Document):
-    """A server in numbers. ``active_servers`` says how many there are."""
+    """Statistics of a server; ``active_servers`` is the number of servers."""
 
     start: Timestamp | None = member(TIME)
     mem: int = member(INTEGER, 0)
@@ -270,7 +270,7 @@ class Statsz(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class HealthError(Document):
-    """One thing that is not well."""
+    """One health problem."""
 
     type: str = member(TEXT, "")
     account: str | None = member(TEXT)
@@ -282,12 +282,12 @@ class HealthError(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class Healthz(Document):
-    """Whether a server is well.
+    """The health of a server.
 
     Attributes:
-        status: ``ok``, or another word; then ``error`` says what is not, or ``errors`` each thing
-            if details were asked for.
-        status_code: as HTTP would say it; 0 from servers before 2.10.
+        status: ``ok``, or another word; then ``error`` says what is wrong, or ``errors`` lists
+            all problems if details were requested.
+        status_code: the HTTP status code; 0 from servers before 2.10.
     """
 
     status: str = member(TEXT, "")
@@ -297,22 +297,22 @@ class Healthz(Document):
 
     @property
     def well(self) -> bool:
-        """Whether it is."""
+        """Whether the server is healthy."""
         return self.status == "ok"
 
 
-# ------------------------------------------------------------------------------------------------ who is connected
+# ------------------------------------------------------------------ connections
 
 
 @final
 @frozen(kw_only=True, repr=False)
 class ConnectionInfo(Document):
-    """One connection.
+    """One client connection.
 
     Attributes:
         cid: its number on that server.
-        rtt: the last round trip, as text such as ``4.5ms``; ``uptime`` and ``idle`` likewise.
-        stop: when it ended, of one that has; ``reason`` says why.
+        rtt: the last round trip as text such as ``4.5ms``; ``uptime`` and ``idle`` likewise.
+        stop: when it ended, if it has; ``reason`` says why.
     """
 
     cid: int = member(INTEGER, 0)
@@ -346,9 +346,7 @@ class ConnectionInfo(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class Connz(Document):
-    """Connections of clients: ``connections`` are ``num_connections`` of ``total``, from ``offset``
-    on.
-    """
+    """Client connections: one page of ``total``, with ``num_connections`` from ``offset`` on."""
 
     server_id: str = member(TEXT, "")
     now: Timestamp | None = member(TIME)
@@ -360,11 +358,10 @@ class Connz(Document):
 
     @property
     def next_offset(self) -> int | None:
-        """The ``offset`` to ask for the next page with; ``None`` behind the last one, also if there
-        are fewer by now than there were.
+        """The ``offset`` of the next page; ``None`` after the last page.
 
-        Servers sort a page by what may change: keep one connection of each ``cid``, a connection
-        may be seen twice.
+        Servers sort pages by values that change, so a connection may appear twice. Keep one
+        connection of each ``cid``.
         """
         reached = self.offset + len(self.connections)
         return reached if self.connections and reached < self.total else None
@@ -373,7 +370,7 @@ class Connz(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class Subjects(Document):
-    """What may be published to, or subscribed to."""
+    """Subjects for publishing or subscribing."""
 
     allow: Sequence[str] = member(TEXTS, ())
     deny: Sequence[str] = member(TEXTS, ())
@@ -382,7 +379,7 @@ class Subjects(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class Responses(Document):
-    """How often, and how long, a reply subject may be answered."""
+    """How often, and for how long, a client may answer on a reply subject."""
 
     max: int = member(INTEGER, 0)
     ttl: timedelta | None = member(DURATION)
@@ -391,7 +388,7 @@ class Responses(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class UserPermissions(Document):
-    """What a user may do; a part that is not there has no restriction."""
+    """The permissions of a user; a missing part has no restriction."""
 
     publish: Subjects | None = member(Nested(Subjects))
     subscribe: Subjects | None = member(Nested(Subjects))
@@ -401,7 +398,7 @@ class UserPermissions(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class UserInfo(Document):
-    """Who we are to the server. ``expires`` is how long our credentials are still good for."""
+    """The user of this connection; ``expires`` is the remaining lifetime of its credentials."""
 
     user: str = member(TEXT, "")
     account: str = member(TEXT, "")

@@ -1,11 +1,9 @@
-"""JSON Schema of each event that is known by its type: for whoever checks, stores or generates code
-from them elsewhere.
+"""JSON Schemas of all known events, for programs that check or store events or generate code.
 
-Theory. A schema is drawn from the class of the event, so there is one table of members, and a few
-words more: which of them are in every event of that type (those that the server writes without
-``omitempty``, server/jetstream_events.go). Members that a newer server adds are allowed at every
-depth. ``spec/schemas`` holds all of them as files; recorded and live events are checked against
-them.
+Theory. A schema is made from the class of the event, so there is only one table of members. Only
+the required members are added: those that the server writes without ``omitempty``
+(server/jetstream_events.go). Unknown members of newer servers are allowed at every depth.
+``spec/schemas`` holds all schemas as files. Tests check recorded and live events against them.
 """
 
 from __future__ import annotations
@@ -17,15 +15,15 @@ from typing import Final
 from jsproto.errors.tree import InvalidConfig, shorten
 from jsproto.jetstream.api.events.advisories import EVENTS
 
-#: The dialect.
+#: The dialect of JSON Schema.
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-#: In every event.
+#: Members of every event.
 _ALWAYS: Final = ("type", "id", "timestamp")
 _OF_CONSUMER: Final = ("stream", "consumer")
 _FATE: Final = (*_OF_CONSUMER, "stream_seq", "deliveries")
 _SERVER: Final = ("server", "server_id")
 
-#: What is in every event of a type besides.
+#: Further required members for each type.
 NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "api_audit": ("server", "client", "subject", "response"),
     "api_limit_reached": ("server", "dropped"),
@@ -55,11 +53,12 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def event_schema(kind: str) -> dict[str, object]:
-    """The schema of the events of one type, such as ``io.nats.jetstream.advisory.v1.max_deliver``;
-    a new dict each time.
+    """The schema of one event type, such as ``io.nats.jetstream.advisory.v1.max_deliver``.
+
+    Each call returns a new dict.
 
     Raises:
-        InvalidConfig: no such type is known.
+        InvalidConfig: an unknown type.
     """
     event = EVENTS.get(kind)
     if event is None:

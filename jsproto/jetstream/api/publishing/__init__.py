@@ -1,1 +1,1 @@
-"""What a publisher says to a stream beside the message, and what the stream answers."""
+"""Options that a publisher sends with a message, and the answers of the stream."""

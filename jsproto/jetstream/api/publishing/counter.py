@@ -1,9 +1,9 @@
-"""Counters: subjects whose messages are added up by the stream (2.12, ADR-49).
+"""Counters: subjects whose messages the stream adds up (2.12, ADR-49).
 
-Theory. A publisher says by how much (`PublishOptions.incr`), and the acknowledgement says the new
-value (`PubAck.val`). The last message of the subject holds the value as text in JSON, so that no
-reader rounds it, and in its headers how much was added last, and how much each other stream has
-brought in where counters are collected from several. All of it is exact, whatever its size.
+Theory. A publisher sends an increment (`PublishOptions.incr`), and the acknowledgement contains
+the new value (`PubAck.val`). The last message of the subject holds the value as text in JSON, so
+that no JSON reader rounds it. Its headers hold the last increment. If the stream collects counters
+from other streams, they also hold the value from each. All values are exact, of any size.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,4000}").fullmatch
 @final
 @frozen(kw_only=True)
 class Counter:
-    """What the last message of a counter says.
+    """The contents of a counter's last message.
 
     Attributes:
-        value: of the counter.
-        incr: what was added last, ``None`` if the message does not say.
-        sources: values that other streams brought in: by stream, then by subject.
+        value: the counter's value.
+        incr: the last increment, ``None`` if the message has none.
+        sources: values from other streams: by stream, then by subject.
     """
 
     value: int
@@ -43,7 +43,7 @@ class Counter:
         """Read the payload and headers of a stored message.
 
         Raises:
-            InvalidResponse: it is no message of a counter.
+            InvalidResponse: it is no counter message.
         """
         members = _object(payload, "the payload of a counter")
         said = None if headers is None else headers.last(INCR)

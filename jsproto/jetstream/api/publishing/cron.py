@@ -1,20 +1,20 @@
-"""Cron patterns of six fields, as the server reads them: which seconds match, and which is the next
-(ADR-51).
+"""Cron patterns of six fields, as the server reads them: matching seconds and the next match.
 
-Theory. A pattern says for second, minute, hour, day of the month, month and day of the week which
-values match. A field is a list of ranges with steps: ``*``, ``?``, ``5``, ``1-5``, ``*/15``,
-``10/5`` (from 10 on), names of months and days. Each becomes a set of bits.
+Theory (ADR-51). A pattern has fields for second, minute, hour, day of month, month and day of
+week. A field is a list of ranges with steps: ``*``, ``?``, ``5``, ``1-5``, ``*/15``, ``10/5``
+(from 10 on), names of months and days. Each field becomes a set of bits.
 
-A moment matches if all of its fields do, but for the two fields of days: if neither was a star,
-either is enough, as cron has always had it.
+A time matches if all fields match. The two fields of days are an exception: if neither is a star,
+one of them is enough, as in every cron.
 
-The next match is found by looking at the fields from the largest to the smallest and jumping to
-where a field that does not match changes. Days and months are those of the time zone, hours and
-less are counted on the one line of time: where clocks are put back an hour comes twice and matches
-twice, where they are put forward an hour is missing and matches nothing. So the server does it
-(cron.go). It gives up after five years, and a pattern that finds nothing by then is refused.
+The search for the next match goes through the fields from the largest to the smallest. At a field
+that does not match it jumps to that field's next value. Days and months are those of the time zone.
+Hours and smaller units are counted in elapsed time. When clocks are put back, an hour occurs twice
+and matches twice; when they are put forward, an hour is missing and matches nothing. This follows
+the server (cron.go). The search ends after five years; the server rejects a pattern without a
+match until then.
 
-The server knows zones by name and has their tables; here the caller brings the ``tzinfo``.
+The server knows time zones by name. Here the caller passes a ``tzinfo``.
 """
 
 from __future__ import annotations
@@ -33,14 +33,23 @@ _HOUR: Final = 3600
 #: server/cron.go ``yearLimit``.
 _YEARS: Final = 5
 
-# fmt: off
 _MONTHS: Final = {
-    "jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12,
+    "jan": 1,
+    "feb": 2,
+    "mar": 3,
+    "apr": 4,
+    "may": 5,
+    "jun": 6,
+    "jul": 7,
+    "aug": 8,
+    "sep": 9,
+    "oct": 10,
+    "nov": 11,
+    "dec": 12,
 }
 _DAYS: Final = {"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
-# fmt: on
 
-#: Name, least and greatest value, and names of values of each field, in the order of the pattern.
+#: Name, minimum, maximum and value names of each field, in the order of the pattern.
 _FIELDS: Final[tuple[tuple[str, int, int, Mapping[str, int]], ...]] = (
     ("second", 0, 59, {}),
     ("minute", 0, 59, {}),
@@ -49,7 +58,7 @@ _FIELDS: Final[tuple[tuple[str, int, int, Mapping[str, int]], ...]] = (
     ("month", 1, 12, _MONTHS),
     ("day of week", 0, 6, _DAYS),
 )
-#: What the server puts in place of a word (scheduler.go ``parseMsgSchedule``).
+#: The pattern that the server uses for a word (scheduler.go ``parseMsgSchedule``).
 WORDS: Final = {
     "@yearly": "0 0 0 1 1 *",
     "@annually": "0 0 0 1 1 *",
@@ -65,13 +74,13 @@ _NUMBER: Final = re.compile(r"\+?[0-9]{1,9}").fullmatch
 @final
 @frozen(kw_only=True)
 class Cron:
-    """A pattern that was read. A set of values is the bits of an integer.
+    """A parsed pattern. A set of values is stored as the bits of an integer.
 
     Attributes:
-        seconds: those that match; so the others.
+        seconds: the matching seconds; the other fields likewise.
         days: days of the month.
-        weekdays: days of the week, from 0 for Sunday.
-        either_day: both fields of days name values, so one of them is enough.
+        weekdays: days of the week, 0 is Sunday.
+        either_day: both day fields name values, so one match is enough.
     """
 
     seconds: int
@@ -84,15 +93,15 @@ class Cron:
 
     @classmethod
     def parse(cls, pattern: str) -> Cron:
-        """Read a pattern, or one of the words in :data:`WORDS`.
+        """Parse a pattern, or one of the words in :data:`WORDS`.
 
         Raises:
-            InvalidConfig: the server would refuse it (10189).
+            InvalidConfig: the server would reject it (10189).
         """
         fields = WORDS.get(pattern, pattern).split()
         if len(fields) != len(_FIELDS):
             raise InvalidConfig(
-                f"expected six fields, second first, or one of {', '.join(WORDS)} as a cron pattern, "
+                f"expected six fields, second first, or one of {', '.join(WORDS)} as cron pattern, "
                 f"got {shorten(pattern)} (10189)"
             )
         sets: list[int] = []
@@ -112,8 +121,10 @@ class Cron:
         )
 
     def following(self, second: int, zone: tzinfo = UTC) -> int | None:
-        """The first matching second behind one, both counted from 1970; ``None`` if there is none
-        within five years.
+        """The first matching second after ``second``, both counted from 1970.
+
+        Returns:
+            ``None`` if there is no match within five years.
         """
         at = second + 1
         try:
@@ -133,7 +144,7 @@ class Cron:
                     at += 1
                 else:
                     return at
-        except OverflowError:  # behind the year 9999
+        except OverflowError:  # after the year 9999
             pass
         return None
 
@@ -148,9 +159,9 @@ def _local(second: int, zone: tzinfo) -> datetime:
 
 
 def _midnight(moment: datetime, zone: tzinfo, *, day: int = 0) -> int:
-    """Midnight of the day of a moment, or of another ``day`` of its month, by the clocks of a zone.
+    """Midnight of a time's day, or of another ``day`` of its month, in a time zone.
 
-    Where that midnight is missing, or comes twice, Go's choice: the offset is looked up twice.
+    If that midnight is missing or occurs twice, it follows Go: it looks up the offset twice.
     """
     there = moment.replace(
         day=day or moment.day, hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC
@@ -160,20 +171,20 @@ def _midnight(moment: datetime, zone: tzinfo, *, day: int = 0) -> int:
 
 
 def _offset(second: int, zone: tzinfo) -> int:
-    """What the clocks of a zone are ahead then, in seconds."""
+    """The offset of a time zone from UTC at that time, in seconds."""
     ahead = _local(second, zone).utcoffset()
     return int(ahead.total_seconds()) if ahead else 0
 
 
 def _later(at: int, local: datetime, wanted: int) -> int:
-    """Where to jump: never back, even where a midnight is missing."""
+    """The second to jump to: never back, even if a midnight is missing."""
     return wanted if wanted > at else at + _HOUR - local.minute * 60 - local.second
 
 
 def _field(
     text: str, name: str, least: int, most: int, words: Mapping[str, int]
 ) -> tuple[int, bool]:
-    """Bits of a field, and whether it is a star."""
+    """The bits of a field, and whether it is a star."""
     bits = 0
     star = False
     for part in filter(None, text.split(",")):
@@ -208,5 +219,6 @@ def _number(text: str, words: Mapping[str, int], name: str, field: str) -> int:
 def _refused(name: str, text: str) -> InvalidConfig:
     _, least, most, _ = next(each for each in _FIELDS if each[0] == name)
     return InvalidConfig(
-        f"expected values of {least} to {most}, lists, ranges or steps as {name} of a cron pattern, got {shorten(text)} (10189)"
+        f"expected values of {least} to {most}, lists, ranges or steps as {name} "
+        f"of a cron pattern, got {shorten(text)} (10189)"
     )

@@ -1,20 +1,21 @@
-"""The words of fast ingest: what a publisher says in the reply subject, and what the stream answers
-(2.14, ADR-50).
+"""The protocol of fast ingest: reply subjects of the publisher and answers of the stream.
 
-Theory. A message of a fast batch carries no headers for it; all is in its reply subject:
+Theory (2.14, ADR-50). A message of a fast batch has no special headers; its reply subject says
+all:
 
     <inbox>.<id>.<flow>.<gap mode>.<number>.<operation>.$FI
 
-``flow`` is how many messages the publisher would like to lie between two answers, ``number`` counts
-from 1, and the operation is one of `Operation`. The stream answers on the reply subject of the
-message that gave cause for it:
+``flow`` is the number of messages between two answers that the publisher wants. ``number`` counts
+from 1. The operation is an `Operation`. The stream answers on the reply subject of the message
+that caused the answer:
 
-    {"type":"ack","seq":10,"msgs":5}                  all up to 10 were dealt with; an answer for
-    every 5 from now on {"type":"gap","last_seq":12,"seq":14}             12 and 13 never came
-    {"type":"err","seq":2,"error":{...}}              2 was refused
-    {"stream":"S","seq":13,"batch":"...","count":15}  it is over, all up to 15 were dealt with
+    {"type":"ack","seq":10,"msgs":5}                  10 is processed; now one answer per 5 messages
+    {"type":"gap","last_seq":12,"seq":14}             12 and 13 did not arrive
+    {"type":"err","seq":2,"error":{...}}              2 is rejected
+    {"stream":"S","seq":13,"batch":"...","count":15}  the end; all up to 15 are processed
 
-or with an error as to any publish. Answers are read once, here; anything else is `InvalidPubAck`.
+or with an error, as for every publish. This module reads the answers; all other bodies are an
+`InvalidPubAck`.
 """
 
 from __future__ import annotations
@@ -40,34 +41,32 @@ MOST_FLOW: Final = 65_535
 
 @unique
 class GapMode(StrEnum):
-    """What a stream does when numbers are missing, or a message is refused."""
+    """How a stream handles missing numbers and rejected messages."""
 
-    #: Say so and go on.
+    #: Report it and continue.
     OK = "ok"
-    #: Say so and end the batch with what came before.
+    #: Report it and end the batch with the messages before.
     FAIL = "fail"
 
 
 @unique
 class Operation(StrEnum):
-    """What a message of a fast batch is."""
+    """The meaning of a message in a fast batch."""
 
     START = "0"
     APPEND = "1"
     #: The last message.
     COMMIT = "2"
-    #: Not a message: that was all.
+    #: No message, but the end of the batch.
     COMMIT_EOB = "3"
-    #: Not a message: say how far you are.
+    #: No message, but a request for the progress.
     PING = "4"
 
 
 @final
 @frozen
 class FlowAck:
-    """All messages up to number ``seq`` were dealt with, and an answer comes for every ``msgs``
-    messages.
-    """
+    """All messages up to number ``seq`` are processed; one answer comes per ``msgs`` messages."""
 
     seq: int
     msgs: int
@@ -76,7 +75,7 @@ class FlowAck:
 @final
 @frozen
 class FlowGap:
-    """Messages from number ``last_seq`` up to the one before ``seq`` never came."""
+    """The messages from number ``last_seq`` to ``seq`` minus one did not arrive."""
 
     last_seq: int
     seq: int
@@ -85,7 +84,7 @@ class FlowGap:
 @final
 @frozen
 class FlowError:
-    """The message of number ``seq`` was refused."""
+    """The stream rejected the message with number ``seq``."""
 
     seq: int
     error: JetStreamError
@@ -95,10 +94,10 @@ IngestAnswer: TypeAlias = FlowAck | FlowGap | FlowError | PubAck
 
 
 def ingest_id(batch_id: str) -> str:
-    """The id of a fast batch: one token of a subject (10207).
+    """Check the id of a fast batch: one token of a subject (10207).
 
     Raises:
-        InvalidConfig: it is none.
+        InvalidConfig: the id is no single token, or is too long.
         InvalidSubject: no subject can carry it.
     """
     if (
@@ -106,17 +105,18 @@ def ingest_id(batch_id: str) -> str:
         or "." in batch_id
     ):
         raise InvalidConfig(
-            f"expected one token of at most {_LONGEST_ID} bytes as batch_id, got {shorten(batch_id)} (10207)"
+            f"expected one token of at most {_LONGEST_ID} bytes as batch_id, "
+            f"got {shorten(batch_id)} (10207)"
         )
     return batch_id
 
 
 def ingest_answer(body: bytes, about: RequestContext) -> IngestAnswer:
-    """What the stream says.
+    """Parse an answer of the stream.
 
     Raises:
-        JetStreamError: it refuses the batch.
-        InvalidPubAck: it is no answer of a stream.
+        JetStreamError: the stream rejects the batch.
+        InvalidPubAck: the body is no answer of a stream.
     """
     try:
         members = parse_object(body, about)
@@ -133,8 +133,10 @@ def ingest_answer(body: bytes, about: RequestContext) -> IngestAnswer:
 
 
 def dealt_with(body: bytes, about: RequestContext) -> int | None:
-    """The number up to which a fast batch was dealt with, by the answer that refuses the rest;
-    ``None`` if it does not say.
+    """The number of processed messages in an answer that rejects the rest of a fast batch.
+
+    Returns:
+        ``None`` if the answer does not contain it.
     """
     count = parse_object(body, about).get("count")
     return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else None

@@ -1,13 +1,12 @@
-"""What a publisher asks of the stream beside storing the message: one value, checked before
-anything is sent.
+"""Options of a publish, such as a message id or expectations, checked before anything is sent.
 
-Theory. Every wish travels as a header of the message itself. What can be known here is refused
-here: values that no server takes, wishes that exclude each other (each with the server's
-``err_code``), names that the user's headers hold too.
+Theory. Each option is a header of the message. The client rejects what it can check: values that
+no server accepts, options that exclude each other (each with the server's ``err_code``), and
+headers that the user also sets directly.
 
-A server that does not know a header stores the message as if nothing had been asked, and it does
-not look at a required API level with a single message. So a publisher who cannot be sure of the
-server asks once for its level and holds his options against it
+A server that does not know a header stores the message without the option. With a single message
+it does not check a required API level either. So a publisher that may use an old server should
+request the server's level once, and check the options against it
 (`jsproto.jetstream.api.validation.api_level.check_level`).
 """
 
@@ -45,13 +44,12 @@ ROLLUP: Final = "Nats-Rollup"
 INCR: Final = "Nats-Incr"
 _FOLDED_ID: Final = MSG_ID.casefold()
 
-#: Python writes no longer numbers unless it is asked to, and the header block of a message ends at
-#: 64 kB.
+#: Python converts no longer numbers by default; the header block of a message ends at 64 kB.
 _INCR_BITS: Final = 13_000
 
 
 class PublishSettings(TypedDict, total=False):
-    """Fields of `PublishOptions` by name."""
+    """Fields of `PublishOptions` as keyword settings."""
 
     msg_id: str | None
     expected_stream: str | None
@@ -69,27 +67,28 @@ class PublishSettings(TypedDict, total=False):
 @final
 @frozen(kw_only=True)
 class PublishOptions:
-    """What a publisher asks of the stream.
+    """What the stream must check or do when it stores a message.
 
     Attributes:
-        msg_id: a second message with this id within the stream's ``duplicate_window`` is not stored
-            again.
-        expected_stream: the stream that must store it.
+        msg_id: the stream does not store a second message with this id within its
+            ``duplicate_window``.
+        expected_stream: the stream that must store the message.
         expected_last_sequence: the last sequence that the stream must have.
         expected_last_subject_sequence: the last sequence that the subject must have; 0 means no
             message yet.
-        expected_last_subject_sequence_subject: the subject, possibly with wildcards, that is meant
-            (2.11).
+        expected_last_subject_sequence_subject: the subject of that expectation, with or without
+            wildcards (2.11).
         expected_last_msg_id: id of the stream's last message.
         ttl: how long the message lives, at least one second, or for ever (2.11, ADR-43).
-        rollup: delete what is older: of its subject, or of the whole stream.
-        incr: add this to the counter that the subject is; the payload must be empty (2.12, ADR-49).
-        schedule: store it as a schedule, which publishes it later (2.12, ADR-51).
-        cancel_schedule: subject of a schedule that ends when this message is stored (2.12, ADR-51).
+        rollup: delete older messages: of the subject, or of the whole stream.
+        incr: increment the counter of this subject; the payload must be empty (2.12, ADR-49).
+        schedule: store the message as a schedule, which publishes it later (2.12, ADR-51).
+        cancel_schedule: subject of a schedule that ends when this message is stored (2.12,
+            ADR-51).
 
     Raises:
-        InvalidConfig: what no server takes.
-        InvalidSubject: a name that is none.
+        InvalidConfig: a value that no server accepts.
+        InvalidSubject: an invalid stream name or subject.
     """
 
     msg_id: str | None = None
@@ -111,8 +110,8 @@ class PublishOptions:
             subscription_subject(self.expected_last_subject_sequence_subject)
             if self.expected_last_subject_sequence is None:
                 raise InvalidConfig(
-                    "expected expected_last_subject_sequence beside expected_last_subject_sequence_subject, "
-                    "got none (10193)"
+                    "expected expected_last_subject_sequence beside "
+                    "expected_last_subject_sequence_subject, got none (10193)"
                 )
         if self.cancel_schedule is not None:
             publish_subject(self.cancel_schedule)
@@ -132,7 +131,7 @@ class PublishOptions:
         self.items()
 
     def items(self) -> list[tuple[str, str]]:
-        """What is asked for, as pairs for the header block."""
+        """The options as pairs for the header block."""
         asked: list[tuple[str, str]] = []
         if self.msg_id is not None:
             asked.append((MSG_ID, _text("msg_id", self.msg_id)))
@@ -172,20 +171,19 @@ class PublishOptions:
         return asked
 
     def headers(self, own: HeaderItems = ()) -> Headers | None:
-        """The header block: the user's own headers, then what is asked for; ``None`` if there are
-        none at all.
+        """The header block: the user's own headers, then the options; ``None`` if both are empty.
 
         Raises:
-            InvalidConfig: what is asked for is also among the user's own.
+            InvalidConfig: the user's own headers contain an option.
             InvalidHeader: a name or value that the header block cannot carry.
         """
         return joined(own, self.items())
 
     def check(self, subject: str, payload: bytes | str) -> None:
-        """Look at what the subject and the payload have to do with it.
+        """Check the options against the subject and the payload.
 
         Raises:
-            InvalidConfig: the server would refuse the message; the number is among the words.
+            InvalidConfig: the server would reject the message; the text contains its number.
         """
         if self.incr is not None and payload:
             raise InvalidConfig(
@@ -193,21 +191,22 @@ class PublishOptions:
             )
         if self.cancel_schedule == subject:
             raise InvalidConfig(
-                f"expected another subject than {subject!r}, whose schedule is to be cancelled (10212)"
+                "expected another subject than that of the cancelled schedule, "
+                f"got {subject!r} (10212)"
             )
         if self.schedule is None:
             return
         if self.schedule.target == subject:
             raise InvalidConfig(
-                f"expected a schedule with another target than its own subject {subject!r} (10190)"
+                f"expected another target than the schedule's own subject, got {subject!r} (10190)"
             )
         if self.schedule.source == subject:
             raise InvalidConfig(
-                f"expected a schedule with another source than its own subject {subject!r} (10203)"
+                f"expected another source than the schedule's own subject, got {subject!r} (10203)"
             )
 
 
-#: Wishes that exclude others, and the number with which the server says so.
+#: Options that exclude others, and the server's error number for it.
 _EXCLUDES: Final = (
     (
         "incr",
@@ -228,11 +227,10 @@ NOTHING_ASKED: Final = PublishOptions()
 
 
 def asked_for(options: PublishOptions | None, settings: Mapping[str, object]) -> PublishOptions:
-    """Options from a whole value, from settings by name, or from both; nothing at all asks for
-    nothing.
+    """Make options from an object, from keyword settings, or from both; the default has none.
 
     Raises:
-        InvalidConfig: something else, no such setting, or what no server takes.
+        InvalidConfig: a wrong type, an unknown setting, or a value that no server accepts.
     """
     if not settings and options is None:
         return NOTHING_ASKED
@@ -249,15 +247,14 @@ def asked_for(options: PublishOptions | None, settings: Mapping[str, object]) ->
 
 
 def message_id(headers: Headers | None) -> str | None:
-    """The id by which a stream stores a message once, as the server reads it; ``None`` if the
-    message has none.
+    """The id for deduplication as the server reads it; ``None`` if the message has none.
 
-    The server looks for the name ``Nats-Msg-Id`` letter by letter and takes the first value that is
-    not empty.
+    The server compares the name ``Nats-Msg-Id`` with regard to case, and takes the first value
+    that is not empty.
 
     Raises:
-        InvalidConfig: the name is there in another spelling only, which the server takes for any
-            header: the message would have no id.
+        InvalidConfig: the name exists in another spelling only. The server treats it as any other
+            header, so the message would have no id.
     """
     if headers is None:
         return None
@@ -266,17 +263,17 @@ def message_id(headers: Headers | None) -> str | None:
         for name in headers:
             if name.casefold() == _FOLDED_ID:
                 raise InvalidConfig(
-                    f"expected {MSG_ID} spelt so, got {shorten(name)}: the server would store the message without an id"
+                    f"expected the header name {MSG_ID}, got {shorten(name)}: "
+                    "the server would store the message without an id"
                 )
     return found or None
 
 
 def joined(own: HeaderItems, asked: list[tuple[str, str]]) -> Headers | None:
-    """A header block of the user's own headers and of what is asked for; ``None`` if there are none
-    at all.
+    """A header block of the user's own headers and the options; ``None`` if both are empty.
 
     Raises:
-        InvalidConfig: what is asked for is also among the user's own.
+        InvalidConfig: the user's own headers contain an option.
         InvalidHeader: a name or value that the header block cannot carry.
     """
     if not asked and not own:
@@ -314,6 +311,7 @@ def _rollup(value: Rollup | str) -> str:
 def _increment(value: int) -> str:
     if isinstance(value, bool) or not isinstance(value, int) or value.bit_length() > _INCR_BITS:
         raise InvalidConfig(
-            f"expected a whole number of at most {_INCR_BITS} bits as incr, got {type(value).__name__} (10171)"
+            f"expected a whole number of at most {_INCR_BITS} bits as incr, "
+            f"got {type(value).__name__} (10171)"
         )
     return f"{value:+d}"

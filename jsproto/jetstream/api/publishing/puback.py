@@ -1,11 +1,10 @@
-"""The acknowledgement of a publish: bare JSON without a type, or an error beside zero values.
+"""The acknowledgement of a publish: JSON without a type, or an error beside zero values.
 
-``error`` wins over everything (B175). An acknowledgement needs the name of a stream; its sequence
-may be 0, as for a duplicate on an interest stream (B173). Anything else is the answer of somebody
-who is no stream (B187).
+An ``error`` always wins. An acknowledgement needs the name of a stream. Its sequence may be 0, as
+for a duplicate on an interest stream. All other bodies come from a subscriber that is no stream.
 
-Nearly all acknowledgements have one shape and are read by it, five times as fast; the rest goes the
-way of all documents. A test says that both ways agree.
+Nearly all acknowledgements have the same form. A pattern reads them, five times as fast as the
+reader of all documents, which reads the rest. A test checks that both agree.
 """
 
 from __future__ import annotations
@@ -25,29 +24,28 @@ from jsproto.jetstream.api.errors import InvalidPubAck, RequestContext
 @final
 @frozen(kw_only=True, repr=False)
 class PubAck(Document):
-    """A message was stored.
+    """The acknowledgement of a stored message.
 
     Attributes:
         stream: the stream that stored it.
-        seq: its sequence there, or that of the first copy if ``duplicate``.
+        seq: its sequence there; for a ``duplicate`` the sequence of the first copy.
         val: the exact value of a counter after this message (2.12, ADR-49).
-        batch: id of the batch that this commits; ``count`` is its number of messages (2.12,
-            ADR-50).
+        batch: id of the committed batch; ``count`` is its number of messages (2.12, ADR-50).
     """
 
-    #: What cannot be read whole is no proof that a message was stored.
+    #: An acknowledgement with an unreadable member does not prove that a message was stored.
     TOLERANT: ClassVar[bool] = False
 
     stream: str = field(metadata=of(NAME))
     seq: int = member(INTEGER, 0)
-    duplicate: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    duplicate: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
     domain: str | None = member(TEXT)
     val: int | None = member(BIG)
     batch: str | None = member(TEXT)
     count: int | None = member(INTEGER)
 
 
-#: As every server writes it, with blanks or without; names with escapes go the long way.
+#: The form that all servers write, with or without blanks; not for names with escapes.
 _USUAL: Final = re.compile(
     rb'\{"stream":"([!#-\[\]-~]+)", ?"seq": ?(0|[1-9][0-9]{0,18})(, ?"duplicate": ?true)?\}'
 ).fullmatch
@@ -56,14 +54,12 @@ _SET: Final = object.__setattr__
 
 
 def usual_ack(body: bytes) -> PubAck | None:
-    """The acknowledgement if it has the usual shape, else ``None``: then :func:`pub_ack` says what
-    it is.
-    """
+    """The acknowledgement if it has the usual form, else ``None``; then use :func:`pub_ack`."""
     found = _USUAL(body)
     if found is None:
         return None
     stream, seq, duplicate = found.groups()
-    # What the pattern gave needs no check, so the fields are set without asking each for its form.
+    # The pattern has checked the values, so the fields are set without their codecs.
     ack = PubAck.__new__(PubAck)
     _SET(ack, "extra", {})
     _SET(ack, "stream", stream.decode("ascii"))
@@ -80,8 +76,8 @@ def pub_ack(body: bytes, about: RequestContext) -> PubAck:
     """The acknowledgement in the payload of a reply.
 
     Raises:
-        JetStreamError: the stream refused the message; the class is that of the ``err_code``.
-        InvalidPubAck: the answer is no acknowledgement; it holds the bytes that came.
+        JetStreamError: the stream rejected the message; the ``err_code`` selects the class.
+        InvalidPubAck: the answer is no acknowledgement; the error contains the bytes.
     """
     usual = usual_ack(body)
     if usual is not None:

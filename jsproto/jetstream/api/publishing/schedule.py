@@ -1,19 +1,18 @@
-"""Messages that the stream publishes later, once or again and again (2.12, ADR-51).
+"""Schedules: messages that the stream publishes later, once or repeatedly (2.12, ADR-51).
 
-Theory. A schedule is a stored message: its headers say when, and on which subject of the same
-stream its payload is to be published then. A subject holds one schedule, the newest, because the
-server rolls it up. A schedule for one moment is deleted when it has fired; any other stays until it
-is replaced, deleted, or cancelled by a message with ``Nats-Schedule-Next: purge``.
+Theory. A schedule is a stored message. Its headers say when the stream publishes its payload, and
+on which other subject of the stream. A subject holds one schedule, the newest, because the server
+rolls up the subject. A schedule for a single time is deleted after it has fired. Any other stays
+until it is replaced, deleted, or cancelled by a message with ``Nats-Schedule-Next: purge``.
 
-When it fires is arithmetic on the moment at which it was stored and on the pattern, so it can be
-said beforehand: `Schedule.runs`.
+The times depend only on the pattern and the time of storing. `Schedule.runs` computes them.
 
-    @at <time>        at that moment; at once if it is past
-    @every <time>     from a second or more; counted from the moment before, rounded to a second
-    six fields        see `cron`; by UTC, or by the clocks of a time zone
+    @at <time>        at that time; at once if it is past
+    @every <time>     a second or more; counted from the previous time, rounded to a second
+    six fields        see `cron`; in UTC, or in a time zone
 
-The server fires up to a quarter of a second late, and skips what it missed while it was down but
-for one.
+The server fires up to a quarter of a second late. Of the times that it missed while it was down
+it fires only one.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ SOURCE: Final = "Nats-Schedule-Source"
 SCHEDULE_TTL: Final = "Nats-Schedule-TTL"
 SCHEDULE_ROLLUP: Final = "Nats-Schedule-Rollup"
 TIME_ZONE: Final = "Nats-Schedule-Time-Zone"
-#: On what a schedule has published: the subject of the schedule, and when it fires next.
+#: In a message that a schedule has published: the schedule's subject, and its next time.
 SCHEDULER: Final = "Nats-Scheduler"
 SCHEDULE_NEXT: Final = "Nats-Schedule-Next"
 PURGE: Final = "purge"
@@ -48,11 +47,12 @@ _S: Final = 1_000_000_000
 
 
 def ttl_text(ttl: timedelta | Literal["never"], option: str, err_code: int) -> str:
-    """A time to live as headers say it: whole seconds, or ``never``. The server forgets parts of a
-    second.
+    """A time to live as a header value: whole seconds, or ``never``.
+
+    The server drops fractions of a second.
 
     Raises:
-        InvalidConfig: less than a second, a part of one, or nothing of the kind.
+        InvalidConfig: less than a second, a fraction of a second, or another type.
     """
     if isinstance(ttl, str):
         if ttl != "never":
@@ -62,12 +62,13 @@ def ttl_text(ttl: timedelta | Literal["never"], option: str, err_code: int) -> s
         return ttl
     if not isinstance(ttl, timedelta) or ttl < timedelta(seconds=1):
         raise InvalidConfig(
-            f"expected a timedelta of at least one second or 'never' as {option}, got {ttl!r} ({err_code})"
+            f"expected a timedelta of at least one second or 'never' as {option}, "
+            f"got {ttl!r} ({err_code})"
         )
     seconds, rest = divmod(nanoseconds(ttl), _S)
     if rest:
         raise InvalidConfig(
-            f"expected whole seconds as {option}, got {ttl!r}: the server would make it {seconds} s"
+            f"expected whole seconds as {option}, got {ttl!r}: the server would use {seconds} s"
         )
     return str(seconds)
 
@@ -75,22 +76,21 @@ def ttl_text(ttl: timedelta | Literal["never"], option: str, err_code: int) -> s
 @final
 @frozen(kw_only=True)
 class Schedule:
-    """When a message is to be published, and where. The payload and the other headers are those of
-    the message itself.
+    """When and where the stream publishes a message; payload and other headers are the message's.
 
     Attributes:
-        pattern: when, in the server's words; `at`, `every` and `cron` write them.
-        target: the subject to publish on, one of the same stream and another than the schedule's
+        pattern: the times, in the server's notation; `at`, `every` and `cron` write it.
+        target: the subject to publish on, a subject of the same stream, but not the schedule's
             own.
         source: publish the last message of this subject instead of the schedule's own payload
             (2.14).
-        ttl: how long what it publishes lives; the stream has to allow that.
-        rollup: what it publishes replaces all of its subject (2.14).
-        time_zone: name of the zone whose clocks a cron pattern means, UTC if none is given (2.14).
+        ttl: how long the published message lives; the stream must allow it.
+        rollup: the published message replaces all messages of its subject (2.14).
+        time_zone: name of the time zone of a cron pattern, UTC by default (2.14).
 
     Raises:
-        InvalidConfig: a pattern, time to live or zone that the server would refuse.
-        InvalidSubject: a target or source that is none.
+        InvalidConfig: a pattern, time to live or zone that the server would reject.
+        InvalidSubject: an invalid target or source.
     """
 
     pattern: str
@@ -115,8 +115,8 @@ class Schedule:
             self.pattern.startswith((_AT, _EVERY)) or not self.time_zone
         ):
             raise InvalidConfig(
-                f"expected the name of a time zone beside a cron pattern only, got {shorten(self.time_zone)} "
-                f"beside {shorten(self.pattern)} (10189, 10223)"
+                "expected the name of a time zone beside a cron pattern only, "
+                f"got {shorten(self.time_zone)} beside {shorten(self.pattern)} (10189, 10223)"
             )
 
     @classmethod
@@ -129,7 +129,7 @@ class Schedule:
         ttl: timedelta | Literal["never"] | None = None,
         rollup: bool = False,
     ) -> Schedule:
-        """Once, at a moment; at once if it is past.
+        """A schedule for one time; the server fires at once if it is past.
 
         Raises:
             InvalidConfig: a ``datetime`` without a time zone.
@@ -149,10 +149,10 @@ class Schedule:
         ttl: timedelta | Literal["never"] | None = None,
         rollup: bool = False,
     ) -> Schedule:
-        """Again and again, with a pause of a second or more (2.14).
+        """A schedule that repeats with an interval of a second or more (2.14).
 
         Raises:
-            InvalidConfig: a shorter pause.
+            InvalidConfig: a shorter interval.
         """
         if not isinstance(interval, timedelta):
             raise InvalidConfig(f"expected a timedelta, got {shorten(interval)}")
@@ -170,10 +170,10 @@ class Schedule:
         ttl: timedelta | Literal["never"] | None = None,
         rollup: bool = False,
     ) -> Schedule:
-        """By a cron pattern of six fields, second first, or a word such as ``@daily`` (2.14).
+        """A schedule by a cron pattern of six fields, second first, or ``@daily`` and so on (2.14).
 
         Raises:
-            InvalidConfig: it is no such pattern.
+            InvalidConfig: the pattern is invalid.
         """
         Cron.parse(pattern)
         return cls(
@@ -187,10 +187,10 @@ class Schedule:
 
     @classmethod
     def read(cls, headers: Headers) -> Schedule | None:
-        """The schedule that a stored message is, ``None`` if it is none.
+        """The schedule of a stored message, ``None`` if the message is no schedule.
 
         Raises:
-            InvalidResponse: headers of a schedule that no server would have stored.
+            InvalidResponse: schedule headers that no server would have stored.
         """
         pattern = headers.last(SCHEDULE)
         if pattern is None:
@@ -214,7 +214,7 @@ class Schedule:
         return not self.pattern.startswith(_AT)
 
     def items(self) -> list[tuple[str, str]]:
-        """What it is, as pairs for the header block of a message."""
+        """The schedule as pairs for the header block of a message."""
         given = [(SCHEDULE, self.pattern), (TARGET, self.target)]
         if self.source is not None:
             given.append((SOURCE, self.source))
@@ -227,18 +227,19 @@ class Schedule:
         return given
 
     def runs(self, start: datetime, *, zone: tzinfo | None = None) -> Iterator[datetime]:
-        """When it fires, if it is stored at ``start``: one moment, or moments without end.
+        """The times at which it fires if it is stored at ``start``: one, or without end.
 
-        A cron pattern that matches nothing for five years ends, as the server drops it then.
+        A cron pattern without a match for five years ends, because the server then drops it.
 
         Args:
-            start: the moment at which it is stored, with a time zone.
-            zone: rules of the schedule's ``time_zone``, such as
-                ``zoneinfo.ZoneInfo("Europe/Berlin")``: the core reads no tables. The moments are
-                given in it too, else in UTC.
+            start: when it is stored, with a time zone.
+            zone: the rules of the schedule's ``time_zone``, such as
+                ``zoneinfo.ZoneInfo("Europe/Berlin")``, because the core reads no files. The times
+                are in this zone, else in UTC.
 
         Raises:
-            InvalidConfig: no time zone in ``start``, or a schedule with a zone and none given here.
+            InvalidConfig: ``start`` has no time zone, or the schedule has one and ``zone`` is
+                missing.
         """
         stored = Timestamp.of(start).ns
         if self.time_zone is not None and zone is None:
@@ -262,13 +263,13 @@ class Schedule:
                 at = (at + _S // 2) // _S * _S + when
             try:
                 moment = Timestamp(at)
-            except InvalidConfig:  # behind the year 9999
+            except InvalidConfig:  # after the year 9999
                 return
             yield moment.datetime.astimezone(zone)
 
 
 def _when(pattern: str) -> Timestamp | int | Cron:
-    """What a pattern means: a moment, nanoseconds of pause, or a cron pattern."""
+    """The meaning of a pattern: a time, an interval in nanoseconds, or a cron pattern."""
     if not isinstance(pattern, str):
         raise InvalidConfig(f"expected text as the pattern of a schedule, got {shorten(pattern)}")
     if pattern.startswith(_AT):
@@ -276,17 +277,16 @@ def _when(pattern: str) -> Timestamp | int | Cron:
         try:
             moment = Timestamp.parse(text) if text.isupper() else None
         except InvalidResponse as error:
-            raise InvalidConfig(f"expected a time behind @at: {error} (10189)") from None
+            raise InvalidConfig(f"expected a time after @at: {error} (10189)") from None
         if moment is None:
-            raise InvalidConfig(
-                f"expected an RFC 3339 time behind @at, got {shorten(text)} (10189)"
-            )
+            raise InvalidConfig(f"expected an RFC 3339 time after @at, got {shorten(text)} (10189)")
         return moment
     if pattern.startswith(_EVERY):
         pause = parse_duration(pattern[len(_EVERY) :])
         if pause is None or pause < _S:
             raise InvalidConfig(
-                f"expected a duration of at least one second behind @every, got {shorten(pattern)} (10189)"
+                "expected a duration of at least one second after @every, "
+                f"got {shorten(pattern)} (10189)"
             )
         return pause
     return Cron.parse(pattern)
@@ -298,4 +298,4 @@ def _ttl_read(text: str) -> timedelta | Literal["never"]:
     ns = int(text) * _S if text.isdecimal() and len(text) < 12 else parse_duration(text)
     if ns is None:
         raise InvalidConfig(f"expected a time to live, got {shorten(text)} (10191)")
-    return timedelta(seconds=ns // _S)  # the server forgets the rest
+    return timedelta(seconds=ns // _S)  # the server drops the rest

@@ -1,1 +1,1 @@
-"""The requests of the JetStream API: one generator for each, which asks and judges the answer."""
+"""The requests of the JetStream API: one generator for each, which also checks the answer."""

@@ -1,20 +1,19 @@
-"""Requests about where streams and consumers live: leaders, peers, moves. Some are for the system
-account alone.
+"""Requests about the servers of streams and consumers: leaders, peers, moves.
 
-Whom the server does not let ask, it does not answer, not even with an error, and so it is with
-verbs that it does not know. Servers before 2.10.27 and 2.11.1 do not look at who asks: there every
-account can do to others what is the system account's. A server on its own says 503 (10010) to what
-only a cluster can do.
+Some need the system account. A server does not answer requests without permission, not even with
+an error, nor requests that it does not know. Servers before 2.10.27 and 2.11.1 do not check the
+account: with them every account can use the requests of the system account. A server without a
+cluster answers cluster requests with 503 (10010).
 
-*Waiting for a new leader.* A server agrees to step down before anybody has been elected, so the new
-leader is looked up until there is one, within the ``timeout`` of the whole. The old one may be
-elected again: behind a moment without any leader, whoever leads is new. A group of one has itself
-for a new leader. Who leads all servers is asked of the servers themselves (``JSZ``): only the
-leader answers that.
+*Waiting for a new leader.* A server confirms a step-down before the election. So the client asks
+for the leader again and again, within the ``timeout`` of the whole operation. The same server may
+win the election: after a moment without a leader, every leader counts as new. A group of one
+server elects itself. For the leader of all servers the client asks the servers (``JSZ``); only the
+leader answers.
 
-*Remove and evacuate.* Who is removed is out at once, and the group is one copy short until another
-has caught up. Who is evacuated stays until then (2.15). Both are agreed to before anything is
-moved: `ClusterInfo.desired` says how far it is (2.15).
+*Remove and evacuate.* A removed server leaves at once, and the group lacks one copy until another
+server has caught up. An evacuated server stays until then (2.15). The server confirms both before
+data is moved; `ClusterInfo.desired` shows the progress (2.15).
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ from jsproto.jetstream.api.requests.system import read_answer
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.wire.subjects import unbroken
 
-#: Seconds between two looks for a new leader, and the most that one look takes: during an election
-#: some are not answered.
+#: Seconds between two questions for the new leader, and the timeout of one question. During an
+#: election servers do not answer all questions.
 LOOK: Final = 0.2
 LOOK_TIMEOUT: Final = 1.0
 
-#: A group that somebody leads.
+#: A group with a leader.
 _Group: TypeAlias = ClusterInfo | MetaGroup
 
 
@@ -58,21 +57,22 @@ def step_down_stream(
     wait: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[str]:
-    """Let the leader of a stream step down; the name of the new one, empty if that is not waited
-    for.
+    """Make the leader of a stream step down.
 
     Args:
-        api: where.
+        api: subjects of the API.
         stream: its name.
-        placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and
-            tags.
-        wait: for a new leader.
-        timeout: seconds for all of it.
+        placement: the next leader: its name as ``preferred`` (2.11), or its cluster and tags.
+        wait: whether to wait for a new leader.
+        timeout: seconds for the whole operation.
+
+    Returns:
+        The name of the new leader, empty without ``wait``.
 
     Raises:
         Unavailable: the server is in no cluster (10010).
-        StreamNotFound: no such stream.
-        RequestTimeout: no new leader in time, or nobody led.
+        StreamNotFound: the stream does not exist.
+        RequestTimeout: no new leader in time, or there was no leader before.
     """
     about = RequestContext(what="stream leader step-down", stream=stream)
 
@@ -102,10 +102,10 @@ def step_down_consumer(
     wait: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[str]:
-    """Let the leader of a consumer step down; see :func:`step_down_stream`.
+    """Make the leader of a consumer step down; see :func:`step_down_stream`.
 
     Raises:
-        ConsumerNotFound: no such consumer.
+        ConsumerNotFound: the consumer does not exist.
     """
     about = RequestContext(what="consumer leader step-down", stream=stream, consumer=consumer)
 
@@ -134,13 +134,15 @@ def step_down_meta(
     wait: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[str]:
-    """Let the leader of all JetStream servers step down; see :func:`step_down_stream`. System
-    account.
+    """Make the leader of all JetStream servers step down; see :func:`step_down_stream`.
+
+    It needs the system account.
 
     Raises:
-        NoResponders: not the system account, if the new leader is to be waited for.
+        NoResponders: the user is not of the system account (with ``wait``).
         InvalidConfiguration: no such server (10005; 2.11 for ``preferred``).
-        RequestTimeout: not the system account, no cluster, or no new leader in time.
+        RequestTimeout: the user is not of the system account, there is no cluster, or no new
+            leader in time.
     """
     about = RequestContext(what="meta leader step-down")
     subject = api.meta_leader_stepdown()
@@ -158,12 +160,14 @@ def step_down_meta(
 
 
 def meta_group(timeout: float = DEFAULT_TIMEOUT) -> Steps[MetaGroup | None]:
-    """The group of all JetStream servers, as its leader describes it; ``None`` if there is no
-    cluster. System account.
+    """The group of all JetStream servers as its leader describes it, for the system account.
+
+    Returns:
+        ``None`` without a cluster.
 
     Raises:
-        NoResponders: not the system account.
-        RequestTimeout: nobody leads.
+        NoResponders: the user is not of the system account.
+        RequestTimeout: there is no leader.
     """
     reply = yield Call("$SYS.REQ.SERVER.PING.JSZ", to_json({"leader_only": True}), None, timeout)
     return read_answer(reply, Jsz).read().meta_cluster
@@ -172,12 +176,12 @@ def meta_group(timeout: float = DEFAULT_TIMEOUT) -> Steps[MetaGroup | None]:
 def remove_peer(
     api: ApiSubjects, stream: str, peer: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[None]:
-    """Take a server out of the group of a stream; another takes its place.
+    """Remove a server from the group of a stream; another server replaces it.
 
     Raises:
-        InvalidConfig: no name of a server.
+        InvalidConfig: no server name.
         InvalidSubject: a name with blanks or control characters.
-        JetStreamError: it is none of the group (10040), or nobody can take its place (10075).
+        JetStreamError: the server is not in the group (10040), or no other can replace it (10075).
     """
     about = RequestContext(what=f"remove peer {_named('peer', peer)}", stream=stream)
     yield from succeed(
@@ -192,12 +196,12 @@ def remove_peer(
 def evacuate_peer(
     api: ApiSubjects, stream: str, peer: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[None]:
-    """Let another server take over what one has of a stream; only then it leaves the group (2.15).
+    """Copy a server's replica to another server, then remove the first from the group (2.15).
 
     Raises:
-        InvalidConfig: no name of a server.
+        InvalidConfig: no server name.
         InvalidSubject: a name with blanks or control characters.
-        JetStreamError: it is none of the group (10040), or nobody can take its place (10075).
+        JetStreamError: the server is not in the group (10040), or no other can replace it (10075).
     """
     about = RequestContext(what=f"evacuate peer {_named('peer', peer)}", stream=stream)
     subject = api.stream_peer_evacuate(stream)
@@ -214,11 +218,11 @@ def evacuate_peer(
 def cancel_stream_move(
     api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[None]:
-    """Let a stream whose group is being changed stay as it was (2.15).
+    """Cancel an unfinished change of a stream's group (2.15).
 
     Raises:
-        StreamNotFound: no such stream.
-        JetStreamError: it is not being changed (10129).
+        StreamNotFound: the stream does not exist.
+        JetStreamError: the group is not being changed (10129).
     """
     about = RequestContext(what="cancel move", stream=stream)
     yield from request(
@@ -233,17 +237,18 @@ def cancel_stream_move(
 def remove_server(
     api: ApiSubjects, server: str = "", *, peer_id: str = "", timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[None]:
-    """Take a server that is gone for good out of the cluster: everything on it is placed anew.
-    System account.
+    """Remove a permanently lost server from the cluster; other servers replace its replicas.
+
+    It needs the system account.
 
     Args:
-        api: where.
-        server: its name.
-        peer_id: its id among the peers instead, if the name is not known any more (2.10).
+        api: subjects of the API.
+        server: the server's name.
+        peer_id: its peer id, if the name is not known any more (2.10).
         timeout: seconds.
 
     Raises:
-        JetStreamError: no such server (10044), or another is just being removed (10202).
+        JetStreamError: no such server (10044), or another is being removed (10202).
     """
     body = _server(server, peer_id)
     about = RequestContext(what=f"remove server {server or peer_id}")
@@ -255,13 +260,14 @@ def remove_server(
 def evacuate_server(
     api: ApiSubjects, server: str = "", *, peer_id: str = "", timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[None]:
-    """Let the others take over everything that a server has; it stays in the cluster (2.15). System
-    account.
+    """Move all replicas of a server to others; the server stays in the cluster (2.15).
+
+    It needs the system account.
 
     Args:
-        api: where.
-        server: its name.
-        peer_id: its id among the peers instead.
+        api: subjects of the API.
+        server: the server's name.
+        peer_id: its peer id, instead of the name.
         timeout: seconds.
 
     Raises:
@@ -290,22 +296,23 @@ def move_stream(
     tags: Sequence[str] = (),
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[None]:
-    """Move a stream away from a server, or to another cluster or tags. The account itself, or the
-    system account.
+    """Move a stream away from a server, or to other servers by cluster or tags.
+
+    It needs the account itself, or the system account.
 
     Args:
-        api: where.
-        account: whose stream.
+        api: subjects of the API.
+        account: the account of the stream.
         stream: its name.
-        server: the server that it shall leave; nothing said leaves the choice to the cluster.
-        cluster: the cluster that it shall move to.
-        tags: tags of the servers that it shall move to.
+        server: the server that the stream leaves; without a name the cluster chooses it.
+        cluster: the cluster that the stream moves to.
+        tags: tags of the servers that the stream moves to.
         timeout: seconds.
 
     Raises:
         NotFound: no such account (10035), or stream.
-        InvalidConfiguration: there is no place where it could move (10005).
-        JetStreamError: the server is not known (10044), or has nothing of it (10040).
+        InvalidConfiguration: no server can take the stream (10005).
+        JetStreamError: the server is unknown (10044), or holds no replica of it (10040).
     """
     wishes: dict[str, object] = {"server": server, "cluster": cluster, "tags": list(tags)}
     body = {name: wish for name, wish in wishes.items() if wish}
@@ -322,12 +329,11 @@ def move_stream(
 def cancel_move(
     api: ApiSubjects, account: str, stream: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[None]:
-    """Let a stream that is being moved stay where it was. The account itself, or the system
-    account.
+    """Cancel the move of a stream; for the account itself or the system account.
 
     Raises:
         NotFound: no such account (10035), or stream.
-        JetStreamError: it is not being moved (10129).
+        JetStreamError: the stream is not being moved (10129).
     """
     about = RequestContext(what=f"cancel move of a stream of account {account}", stream=stream)
     yield from request(
@@ -342,10 +348,10 @@ def cancel_move(
 def purge_account(
     api: ApiSubjects, account: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[None]:
-    """Delete all streams of an account, whether or not it still exists. System account.
+    """Delete all streams of an account, even a deleted one, for the system account.
 
     Raises:
-        InvalidResponse: the server answered without having begun.
+        InvalidResponse: the server answered that it has not begun.
     """
     about = RequestContext(what=f"purge account {account}")
     members = yield from request(
@@ -355,7 +361,7 @@ def purge_account(
         raise InvalidResponse(f"{about}: expected it to be initiated, got {members['initiated']!r}")
 
 
-# ----------------------------------------------------------------------------------------------- what they share
+# ------------------------------------------------------------------ common functions
 
 
 def _step_down(
@@ -384,8 +390,10 @@ def _step_down(
 def _led(
     look: Callable[[float], Steps[_Group | None]], until: float, about: RequestContext
 ) -> Steps[tuple[_Group | None, bool]]:
-    """The group with a leader, ``None`` where there is no group; and whether somebody who leads was
-    missed at first.
+    """Wait until the group has a leader.
+
+    Returns:
+        The group, ``None`` if there is none; and whether a leader was missing at first.
     """
     missed = False
     while (left := until - (yield from the_time())) > 0:
@@ -398,14 +406,15 @@ def _led(
                 return now, missed
         missed = True
         yield Sleep(LOOK)
-    raise RequestTimeout(f"{about}: expected a new leader in time, there is none")
+    raise RequestTimeout(f"{about}: expected a new leader in time, got none")
 
 
 def _moved(
     before: _Group | None, now: _Group, placement: Placement | None, *, elected: bool
 ) -> bool:
-    """Whether the leader is one who was elected since; he may be the old one, who may be wished for
-    or alone, too.
+    """Whether the election has finished.
+
+    The same server may win again, if it is preferred or the only replica.
     """
     if placement is not None and placement.preferred:
         return now.leader == placement.preferred
@@ -417,7 +426,7 @@ def _placed(placement: Placement | None) -> Mapping[str, object] | None:
 
 
 def _server(server: str, peer_id: str) -> Mapping[str, object]:
-    """Which server is meant."""
+    """The members of a request that name a server."""
     for each in (server, peer_id) if server and peer_id else (server or peer_id,):
         _named("server or peer_id", each)
     return {"peer": server, "peer_id": peer_id} if peer_id else {"peer": server}

@@ -1,14 +1,13 @@
-"""Dead letters: what a consumer has given up is fetched once more and put where somebody looks
-after it.
+"""Publishes messages that a consumer has given up as dead letters on another subject.
 
-Theory. A stream does not move messages that nobody could work off; it says so in an advisory, which
-holds only their place (``MAX_DELIVERIES``, ``MSG_TERMINATED``). So the message is read by its
-sequence and published again on another subject, with its own headers and with those that say where
-it came from and why. The message id is made of its place: the same advisory twice, or a retry,
-stores one dead letter (within the duplicate window of the stream that keeps them).
+Theory. A stream does not move messages that no client could process. It publishes an advisory with
+their position only (``MAX_DELIVERIES``, ``MSG_TERMINATED``). So the client gets the message by its
+sequence and publishes it on another subject. It keeps the message's headers and adds others with
+the origin and the reason. The message id is made from the position. So the same advisory twice, or
+a retry, stores one dead letter (within the duplicate window of the dead letters' stream).
 
-The original stays in its stream. On a workqueue it is still there after its deliveries are used up,
-and would be lost only if somebody deletes it.
+The original message stays in its stream. On a workqueue it stays after its last delivery as well,
+until a client deletes it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SEQUENCE: Final = "Dead-Letter-Sequence"
 SUBJECT: Final = "Dead-Letter-Subject"
 DELIVERIES: Final = "Dead-Letter-Deliveries"
 
-#: Headers of the server that would be obeyed a second time.
+#: Headers that the server would obey a second time.
 _ORDERS: Final = (
     "Nats-Expected-",
     "Nats-Rollup",
@@ -48,19 +47,19 @@ _ORDERS: Final = (
 def dead_letter(
     api: ApiSubjects, event: MessageFate, subject: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[PubAck]:
-    """Publish the message that an advisory is about as a dead letter.
+    """Publish the message that an advisory names as a dead letter.
 
     Args:
-        api: where the stream of the message is.
+        api: subjects of the API that holds the message's stream.
         event: the advisory.
-        subject: where dead letters are stored.
-        timeout: seconds for each of the two questions.
+        subject: the subject of dead letters.
+        timeout: seconds for each of the two requests.
 
     Raises:
-        MessageNotFound: it is not in its stream any more.
+        MessageNotFound: the stream does not hold the message any more.
         NoResponders: no stream stores ``subject``.
-        InvalidConfig: the message came from there, so it would go round and round; or an event
-            without a message.
+        InvalidConfig: the message itself came from ``subject``, so it would circulate forever;
+            or the event names no message.
     """
     if not event.stream or not event.stream_seq:
         raise InvalidConfig(f"expected an advisory about a message, got {event.type!r}")
@@ -69,7 +68,7 @@ def dead_letter(
     )
     if message.subject == subject:
         raise InvalidConfig(
-            f"expected another subject for dead letters than the message's own, {subject!r}"
+            f"expected another subject for dead letters than the message's own, got {subject!r}"
         )
     letter = f"dead.{event.stream}.{event.consumer}.{event.stream_seq}"
     return (
@@ -84,9 +83,7 @@ def dead_letter(
 
 
 def letter_headers(event: MessageFate, message: StoredMessage) -> Headers:
-    """Headers of a dead letter: the message's own but for orders to the server, and where it came
-    from.
-    """
+    """The headers of a dead letter: the message's own except commands, and the origin."""
     kept = [
         (name, value) for name, value in message.headers.items() if not name.startswith(_ORDERS)
     ]
@@ -103,6 +100,6 @@ def letter_headers(event: MessageFate, message: StoredMessage) -> Headers:
 
 
 def _reason(event: MessageFate) -> str:
-    """Why, in one line."""
+    """The reason in one line."""
     words = " ".join((event.reason or "").split())
     return f"{event.kind}: {words}" if words else event.kind

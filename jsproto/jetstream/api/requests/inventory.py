@@ -1,8 +1,7 @@
-"""Everything that an account has in JetStream, asked for in one go: what reports and backups are
-made of.
+"""Lists all streams and consumers of an account, as input for reports and backups.
 
-Streams and consumers come and go while they are listed. A stream that is gone when its consumers
-are asked for is left out, as if it had gone before; what a cluster cannot say stays named in the
+Streams and consumers may come and go meanwhile. If a stream is deleted before its consumers are
+listed, it is left out. Streams and consumers that the cluster cannot describe stay named in the
 lists (:class:`Listing`).
 """
 
@@ -28,8 +27,8 @@ class Inventory:
     """The streams of an account and their consumers.
 
     Attributes:
-        streams: in the order of their names.
-        consumers: of each stream, by its name; empty if they were not asked for.
+        streams: the streams, ordered by name.
+        consumers: the consumers of each stream, by stream name; empty if not requested.
     """
 
     streams: Listing[StreamInfo] = field(factory=Listing[StreamInfo])
@@ -37,9 +36,7 @@ class Inventory:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Names of what is there, but whose servers did not say more in time; consumers as ``stream
-        > consumer``.
-        """
+        """Names without an answer in time of their servers; consumers as ``stream > consumer``."""
         named = (
             f"{stream} > {each}"
             for stream, listed in self.consumers.items()
@@ -49,9 +46,7 @@ class Inventory:
 
     @property
     def offline(self) -> Mapping[str, str]:
-        """Names of what cannot run now, each with the reason (2.12); consumers as ``stream >
-        consumer``.
-        """
+        """Names that cannot run now, with the reason (2.12); consumers as ``stream > consumer``."""
         reasons = dict(self.streams.offline)
         for stream, listed in self.consumers.items():
             reasons.update(
@@ -63,11 +58,11 @@ class Inventory:
 def inventory(
     api: ApiSubjects, *, with_consumers: bool = True, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[Inventory]:
-    """All streams, and all consumers of each.
+    """List all streams, and all consumers of each.
 
     Args:
-        api: where.
-        with_consumers: also ask each stream for its consumers.
+        api: subjects of the API.
+        with_consumers: also list the consumers of each stream.
         timeout: seconds for each list, with all its pages.
     """
     listed = yield from streams(api, timeout=timeout)

@@ -1,12 +1,11 @@
-"""Requests that care for streams and consumers that are there: purge, copy, pause, reset and the
-like.
+"""Requests for existing streams and consumers: purge, copy, compare, pause, reset, unpin.
 
-Each is a generator as those of :mod:`jsproto.jetstream.api.requests.manage`, with the same errors.
-A verb that older servers do not know is not answered by them; the error then says since when it is
-known.
+Each is a generator like those of :mod:`jsproto.jetstream.api.requests.manage`, with the same
+errors. Older servers do not answer requests that they do not know; the error then names the first
+version that does.
 """
 
-# ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
+# ruff: noqa: RUF009 - `member` returns an attrs `field` with the codec in its metadata
 
 from __future__ import annotations
 
@@ -44,9 +43,9 @@ from jsproto.wire.subjects import subscription_subject, unbroken
 @final
 @frozen(kw_only=True, repr=False)
 class Pause(Document):
-    """Whether a consumer rests, until when, and for how long still (2.11)."""
+    """Whether a consumer is paused, until when, and the remaining time (2.11)."""
 
-    paused: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    paused: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
     pause_until: Timestamp | None = member(TIME)
     pause_remaining: timedelta | None = member(DURATION)
 
@@ -54,29 +53,29 @@ class Pause(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class Purged(Document):
-    """What a purge took away."""
+    """The answer to a purge."""
 
     purged: int = member(INTEGER, 0)
-    success: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    success: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
 
 
-# --------------------------------------------------------------------------------------------------- streams
+# ------------------------------------------------------------------ streams
 
 
 @final
 @frozen
 class Purge:
-    """Which messages a purge deletes: all, unless it says less (ADR-10).
+    """Which messages a purge deletes: all by default (ADR-10).
 
     Attributes:
         filter_subject: only messages of the subjects that match.
         seq: only messages before this sequence; excludes ``keep``.
-        keep: but for the newest so many, of all that match.
+        keep: number of newest matching messages to keep.
 
     Raises:
-        InvalidConfig: both ``seq`` and ``keep`` (10003), or one that is no sequence or number. The
-            server takes 0 for "not given" and would delete all, so 0 is refused here.
-        InvalidSubject: a filter that is none.
+        InvalidConfig: both ``seq`` and ``keep`` (10003), or an invalid number. 0 is rejected,
+            because the server takes it for "not given" and would delete all.
+        InvalidSubject: an invalid filter.
     """
 
     filter_subject: str = ""
@@ -97,17 +96,17 @@ class Purge:
 def purge_stream(
     api: ApiSubjects, stream: str, which: Purge | None = None, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[int]:
-    """Delete messages of a stream; how many there were.
+    """Delete messages of a stream; return the number of deleted messages.
 
     Raises:
-        StreamNotFound: no such stream.
-        Refused: the stream denies it, or is sealed.
+        StreamNotFound: the stream does not exist.
+        Refused: the stream does not allow it, or is sealed.
     """
     which = which or Purge()
     about = RequestContext(what="purge stream", stream=stream, subject=which.filter_subject)
     if which.seq == 1:
-        # Nothing is before it, but servers before 2.15 delete all that matches (seen on 2.9.10 and
-        # 2.11.11).
+        # No message is before it, but servers before 2.15 delete all that match (seen on 2.9.10
+        # and 2.11.11).
         yield from stream_info(api, stream, timeout=timeout)
         return 0
     wishes = {"filter": which.filter_subject, "seq": which.seq, "keep": which.keep}
@@ -121,20 +120,20 @@ def purge_stream(
 def stream_by_subject(
     api: ApiSubjects, subject: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[str]:
-    """The name of the one stream that stores a subject.
+    """Return the name of the stream that stores a subject.
 
     Raises:
-        StreamNotFound: no stream does.
-        AmbiguousSubject: several do, as a subject with wildcards can have it.
+        StreamNotFound: no stream stores it.
+        AmbiguousSubject: several streams store it; possible for a subject with wildcards.
     """
     names = yield from stream_names(api, subject=subject, timeout=timeout)
     about = RequestContext(what="stream by subject", subject=subject)
     if not names:
         raise StreamNotFound(
-            404, 10059, "expected a stream that stores the subject, there is none", about
+            404, 10059, "expected a stream that stores the subject, got none", about
         )
     if len(names) > 1:
-        text = f"expected one stream, {len(names)} store the subject: {', '.join(names[:8])}"
+        text = f"expected one stream, got {len(names)} for the subject: {', '.join(names[:8])}"
         raise AmbiguousSubject(400, 0, text, about, tuple(names))
     return said_name(names[0], about)
 
@@ -146,19 +145,19 @@ def copy_stream(
     *,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StreamInfo]:
-    """Make another stream of a stream's configuration, without its messages.
+    """Create another stream with a stream's configuration, without its messages.
 
     Args:
-        api: where.
-        stream: the stream that is copied.
-        changes: settings of the copy that differ; ``name`` must, and ``subjects`` as no two streams
-            may share any.
-        timeout: seconds for each of the two questions.
+        api: subjects of the API.
+        stream: the stream to copy.
+        changes: settings of the copy that differ. ``name`` must differ, and ``subjects`` too,
+            because streams cannot share subjects.
+        timeout: seconds for each of the two requests.
 
     Raises:
-        StreamNotFound: no such stream.
-        StreamExists: there is another one of the copy's name.
-        InvalidConfiguration: the server says what is wrong with it.
+        StreamNotFound: the stream does not exist.
+        StreamExists: a different stream has the name of the copy.
+        InvalidConfiguration: the server rejects the configuration; the text says why.
     """
     config = yield from stream_config(api, stream, timeout=timeout)
     return (yield from create_stream(api, config.evolve(**changes), timeout=timeout))
@@ -167,28 +166,28 @@ def copy_stream(
 def stream_drift(
     api: ApiSubjects, config: StreamConfig, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[tuple[Difference, ...]]:
-    """Settings of a stream that are not as ``config`` says.
+    """Return the settings of a stream that differ from ``config``.
 
     Raises:
-        StreamNotFound: no such stream.
+        StreamNotFound: the stream does not exist.
     """
     info = yield from stream_info(api, config.name, timeout=timeout)
     return differences(config, info.config)
 
 
-# ------------------------------------------------------------------------------------------------- consumers
+# ------------------------------------------------------------------ consumers
 
 
 def named(config: ConsumerConfig) -> str:
-    """The name that a configuration says.
+    """The consumer name in a configuration.
 
     Raises:
-        InvalidConfig: it says none, or two.
+        InvalidConfig: there is none, or two that differ.
     """
     name = config.checked().name or config.durable_name
     if not name:
         raise InvalidConfig(
-            "expected a consumer with a name, to compare it with the one of that name"
+            "expected a consumer configuration with a name, to find the existing one, got none"
         )
     return name
 
@@ -196,15 +195,15 @@ def named(config: ConsumerConfig) -> str:
 def consumer_drift(
     api: ApiSubjects, stream: str, config: ConsumerConfig, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[tuple[Difference, ...]]:
-    """Settings of a consumer that are not as ``config`` says.
+    """Return the settings of a consumer that differ from ``config``.
 
     Raises:
-        ConsumerNotFound: no such consumer.
-        StreamNotFound: no such stream.
+        ConsumerNotFound: the consumer does not exist.
+        StreamNotFound: the stream does not exist.
         InvalidConfig: a configuration without a name.
     """
     info = yield from consumer_info(api, stream, named(config), timeout=timeout)
-    # Servers before 2.10 do not say the name within the configuration.
+    # Servers before 2.10 do not send the name within the configuration.
     return differences(config, info.config.evolve(name=info.name))
 
 
@@ -216,12 +215,13 @@ def pause_consumer(
     *,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[Pause]:
-    """Let a consumer rest until an instant; ``None`` ends the rest (2.11). One that has passed
-    pauses nothing.
+    """Pause a consumer until a time, or resume it with ``None`` (2.11).
+
+    A time in the past pauses nothing.
 
     Raises:
-        ConsumerNotFound: no such consumer.
-        StreamNotFound: no such stream.
+        ConsumerNotFound: the consumer does not exist.
+        StreamNotFound: the stream does not exist.
         InvalidConfig: a ``datetime`` without a time zone.
     """
     what = "resume consumer" if until is None else "pause consumer"
@@ -242,22 +242,22 @@ def reset_consumer(
     seq: int | None = None,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[ConsumerInfo]:
-    """Let a consumer begin anew behind its ack floor, or at a sequence (2.14, ADR-60).
+    """Restart the deliveries after the ack floor, or at a sequence (2.14, ADR-60).
 
-    Consumer sequences start at 1 again, and messages can come before the answer.
+    The consumer sequence restarts at 1. Messages can arrive before the answer.
 
     Args:
-        api: where.
+        api: subjects of the API.
         stream: its stream.
         consumer: its name.
-        seq: the stream sequence to begin at.
-        timeout: seconds for each question; there is a second if the first is not answered.
+        seq: the stream sequence to restart at.
+        timeout: seconds for each request; there is a second if the first gets no answer.
 
     Raises:
-        ConsumerNotFound: no such consumer.
-        StreamNotFound: no such stream.
-        InvalidConfiguration: the consumer's deliver policy does not go with the sequence.
-        InvalidConfig: a sequence that is none.
+        ConsumerNotFound: the consumer does not exist.
+        StreamNotFound: the stream does not exist.
+        InvalidConfiguration: the deliver policy does not allow the sequence.
+        InvalidConfig: an invalid sequence.
     """
     about = RequestContext(what="reset consumer", stream=stream, consumer=consumer)
     body = None if sequence("seq", seq) is None else {"seq": seq}
@@ -267,7 +267,7 @@ def reset_consumer(
             subject, about, AnswerType.CONSUMER_RESET, body=body, since="2.14", timeout=timeout
         )
     except RequestTimeout:
-        # The server is silent when there is no such consumer.
+        # The server does not answer if the consumer does not exist.
         yield from consumer_info(api, stream, consumer, timeout=timeout)
         raise
     return ConsumerInfo.from_wire(members, about)
@@ -276,13 +276,12 @@ def reset_consumer(
 def unpin_consumer(
     api: ApiSubjects, stream: str, consumer: str, group: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[None]:
-    """Take a priority group from the client that it is pinned to: the next pull gets it (2.11,
-    ADR-42).
+    """Unpin the client of a priority group; the next pull is pinned (2.11, ADR-42).
 
     Raises:
-        ConsumerNotFound: no such consumer.
+        ConsumerNotFound: the consumer does not exist.
         InvalidSubject: a group with blanks or control characters.
-        InvalidRequest: no such group, or the consumer pins nobody.
+        InvalidRequest: no such group, or the consumer does not pin clients.
     """
     about = RequestContext(what="unpin consumer", stream=stream, consumer=consumer)
     subject = api.consumer_unpin(stream, consumer)
@@ -297,10 +296,10 @@ def unpin_consumer(
 
 
 def sequence(name: str, value: int | None) -> int | None:
-    """A sequence or number that the server does not take for "not given".
+    """Check a sequence or number; 0 is rejected, because the server takes it for "not given".
 
     Raises:
-        InvalidConfig: it is none of 1 to 2**64 - 1.
+        InvalidConfig: it is not between 1 and 2**64 - 1.
     """
     if value is not None and (
         isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= UINT64_MAX

@@ -1,18 +1,19 @@
-"""Requests of the JetStream API, each a generator: ask, judge the answer, perhaps ask again.
+"""Requests for streams and consumers: create, update, read, delete, list.
 
-Every request ends in a typed value or in one typed error that says what was asked:
+Each request is a generator. It sends the request, checks the answer, and may repeat it. It returns
+a typed value, or raises one typed error that contains the request:
 
-- ``JetStreamError`` and its subclasses: the server says no, see
-  :mod:`jsproto.jetstream.api.errors`; of a configuration they name the setting to blame, where that
-  is known (:mod:`jsproto.jetstream.api.validation.error_setting`);
-- ``JetStreamNotEnabled`` also when nobody answers at all (503): no JetStream there, or no such
-  domain;
-- ``InvalidResponse``: what came is no answer to this question;
-- ``RequestTimeout``, ``ConnectionLost``, ``ConnectionClosed``, ``PermissionViolation``: thrown in
-  by whoever steps it.
+- ``JetStreamError`` and its subclasses: the server answered with an error, see
+  :mod:`jsproto.jetstream.api.errors`. For a configuration the error names the setting, if it is
+  known (:mod:`jsproto.jetstream.api.validation.error_setting`).
+- ``JetStreamNotEnabled``, also for no responders (503): JetStream is off, or the domain does not
+  exist.
+- ``InvalidResponse``: the answer does not belong to this request.
+- ``RequestTimeout``, ``ConnectionLost``, ``ConnectionClosed``, ``PermissionViolation``: thrown into
+  the generator by its runner.
 
-Verbs that the server does not know are not answered at all, not even by 503, so every request has
-its timeout.
+Servers do not answer requests that they do not know, not even with 503. So every request has a
+timeout.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ from jsproto.wire.subjects import subscription_subject, unbroken
 
 T = TypeVar("T")
 
-#: Seconds that a request waits for its answer.
+#: Default seconds that a request waits for its answer.
 DEFAULT_TIMEOUT: Final = 5.0
 
 
@@ -73,23 +74,27 @@ def request(
     since: str = "",
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[dict[str, object]]:
-    """One question to the API and the members of its answer: what all requests below are made of.
+    """Send one API request and return the members of its answer; all requests use it.
 
     Args:
-        subject: where the API listens for it.
-        about: what is asked, for errors.
-        expected: the answer that belongs to this request.
-        body: members of the request; ``None`` sends an empty payload, as some verbs demand (10038).
-        headers: of the request, such as the level that it needs.
-        since: the first version of the server that answers it; older ones stay silent, and so the
-            error says it.
+        subject: the subject of the request.
+        about: the request in words, for errors.
+        expected: the type of answer to this request.
+        body: members of the request; ``None`` sends an empty payload, which some requests need
+            (10038).
+        headers: headers of the request, such as the required API level.
+        since: the first server version that answers it. Older ones stay silent, so the timeout
+            error mentions the version.
         timeout: seconds.
     """
     payload = b"" if body is None else to_json(body)
     try:
         reply = yield Call(subject, payload, headers, timeout)
     except NoResponders as error:
-        text = f"expected a JetStream API on {subject!r}, nobody listens: JetStream is off or starting, or no such domain"
+        text = (
+            f"expected a JetStream API on {subject!r}, got no responders: "
+            "JetStream is off or starting, or the domain does not exist"
+        )
         raise JetStreamNotEnabled(503, 0, text, about) from error
     except RequestTimeout as error:
         silent = (
@@ -107,7 +112,7 @@ def request(
 
 
 def account_info(api: ApiSubjects, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[AccountInfo]:
-    """Usage and limits of the account: INFO."""
+    """Return usage and limits of the account: INFO."""
     about = RequestContext(what="account info")
     members = yield from request(
         api.account_info(), about, AnswerType.ACCOUNT_INFO, timeout=timeout
@@ -115,7 +120,7 @@ def account_info(api: ApiSubjects, *, timeout: float = DEFAULT_TIMEOUT) -> Steps
     return AccountInfo.from_wire(members, about)
 
 
-# --------------------------------------------------------------------------------------------------- streams
+# ------------------------------------------------------------------ streams
 
 
 def create_stream(
@@ -126,19 +131,19 @@ def create_stream(
     strict: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StreamInfo]:
-    """Make a stream; one that is there with the same configuration will do.
+    """Create a stream; succeeds too if it exists with the same configuration.
 
     Args:
-        api: where.
-        config: what.
-        pedantic: the server refuses what it would otherwise adjust (2.11; a member that older
-            servers do not know).
-        strict: raise :class:`ConfigIgnored` if a setting does not come back as it was sent.
+        api: subjects of the API.
+        config: the configuration.
+        pedantic: the server rejects settings that it would otherwise adjust (2.11; older servers
+            ignore this member).
+        strict: raise :class:`ConfigIgnored` if a setting does not return with the value sent.
         timeout: seconds.
 
     Raises:
-        StreamExists: there is one with another configuration.
-        InvalidConfiguration: the server says what is wrong with it.
+        StreamExists: the stream exists with another configuration.
+        InvalidConfiguration: the server rejects the configuration; the text says why.
     """
     about = RequestContext(what="create stream", stream=config.name)
     return (
@@ -162,14 +167,13 @@ def update_stream(
     strict: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StreamInfo]:
-    """Replace the configuration of a stream: what ``config`` leaves unset goes back to the server's
-    defaults.
+    """Replace the configuration of a stream; missing settings get the server's defaults.
 
-    Start from what the server has, as :func:`change_stream` does, or settings of others are lost
-    (B202).
+    Start from the existing configuration, as :func:`change_stream` does. Otherwise the settings
+    of other clients are lost.
 
     Raises:
-        StreamNotFound: no such stream.
+        StreamNotFound: the stream does not exist.
     """
     about = RequestContext(what="update stream", stream=config.name)
     return (
@@ -194,12 +198,12 @@ def create_or_update_stream(
     compare: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StreamInfo]:
-    """Update the stream, or make it if it is not there.
+    """Update a stream, or create it if it does not exist.
 
-    Who makes or deletes it between the questions is met by asking anew, a few times; each question
-    has its ``timeout``. With ``compare`` the configuration is read just before the update, and
-    ``changed`` of the answer says what is different now; an update of somebody else's between the
-    two is in it too.
+    If another client creates or deletes it meanwhile, the request is repeated a few times. Each
+    request has its own ``timeout``. With ``compare`` the old configuration is read just before
+    the update. Then ``changed`` of the answer lists the settings that differ, including changes
+    by another client between the two requests.
     """
 
     def update() -> Steps[StreamInfo]:
@@ -220,7 +224,7 @@ def change_stream(
     *,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StreamInfo]:
-    """Read the configuration, change some settings, write it back with all that was read (B202)."""
+    """Read the configuration, change some settings, and write all of it back."""
     config = yield from stream_config(api, stream, timeout=timeout)
     changed = config.evolve(**changes)
     about = RequestContext(what="update stream", stream=changed.name)
@@ -235,11 +239,11 @@ def change_stream(
 def stream_config(
     api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[StreamConfig]:
-    """The configuration of a stream, to be written again.
+    """Return the configuration of a stream, in order to write it back.
 
     Raises:
-        StreamNotFound: no such stream.
-        InvalidResponse: one that no stream can have.
+        StreamNotFound: the stream does not exist.
+        InvalidResponse: a configuration that no stream can have.
     """
     info = yield from stream_info(api, stream, timeout=timeout)
     try:
@@ -258,20 +262,19 @@ def stream_info(
     deleted_details: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StreamInfo]:
-    """Configuration and state of a stream.
+    """Return configuration and state of a stream.
 
     Args:
-        api: where.
+        api: subjects of the API.
         stream: its name.
-        subjects_filter: also count messages of the subjects that match: of all of them, page by
-            page.
+        subjects_filter: also count the messages of each matching subject, page by page.
         deleted_details: also list deleted sequences.
-        timeout: seconds for all pages; there is one unless more than 100,000 subjects match.
+        timeout: seconds for all pages; more than 100,000 matching subjects need several.
 
     Raises:
-        StreamNotFound: no such stream.
-        InvalidSubject: a filter that is none.
-        InvalidResponse: the stream has more subjects than the server will say.
+        StreamNotFound: the stream does not exist.
+        InvalidSubject: an invalid filter.
+        InvalidResponse: the server lists fewer subjects than it counts.
         RequestTimeout: the pages did not end in time.
     """
     about = RequestContext(what="stream info", stream=stream)
@@ -300,7 +303,7 @@ def delete_stream(
     """Delete a stream with its consumers and messages.
 
     Raises:
-        StreamNotFound: no such stream.
+        StreamNotFound: the stream does not exist.
     """
     about = RequestContext(what="delete stream", stream=stream)
     yield from succeed(api.stream_delete(stream), about, AnswerType.STREAM_DELETE, timeout=timeout)
@@ -309,7 +312,7 @@ def delete_stream(
 def stream_names(
     api: ApiSubjects, *, subject: str = "", timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[Listing[str]]:
-    """Names of all streams, or of those that store ``subject``. Raises `InvalidSubject`."""
+    """Return the names of all streams, or of those that store ``subject``."""
     about = RequestContext(what="stream names", subject=subject)
     body = {"subject": subscription_subject(subject)} if subject else None
     ask = _asking(api.stream_names(), about, AnswerType.STREAM_NAMES)
@@ -319,11 +322,12 @@ def stream_names(
 def streams(
     api: ApiSubjects, *, subject: str = "", timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[Listing[StreamInfo]]:
-    """All streams, or those that store ``subject``; what a cluster could not say now is named in
-    the result.
+    """Return all streams, or those that store ``subject``.
+
+    The result also names streams whose state the cluster cannot tell now.
 
     Raises:
-        InvalidSubject: it is none.
+        InvalidSubject: an invalid subject.
     """
     about = RequestContext(what="list streams", subject=subject)
     body = {"subject": subscription_subject(subject)} if subject else None
@@ -331,7 +335,7 @@ def streams(
     return (yield from pages(ask, about, "streams", _stream_of, body, timeout=timeout))
 
 
-# ------------------------------------------------------------------------------------------------- consumers
+# ------------------------------------------------------------------ consumers
 
 
 def create_consumer(
@@ -344,25 +348,26 @@ def create_consumer(
     strict: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[ConsumerInfo]:
-    """Make a consumer, or update it, as ``action`` says. Without ``name`` and ``durable_name`` the
-    server names it.
+    """Create or update a consumer, as ``action`` says.
+
+    Without ``name`` and ``durable_name`` the server generates a name.
 
     Args:
-        api: where.
+        api: subjects of the API.
         stream: its stream.
-        config: what.
-        action: 2.9 does not know it and takes every action for ``CREATE_OR_UPDATE``.
-        pedantic: the server refuses what it would otherwise adjust (2.11; a member that older
-            servers do not know).
-        strict: raise :class:`ConfigIgnored` if a setting does not come back as it was sent.
+        config: the configuration.
+        action: what to do; 2.9 does not know it and always does ``CREATE_OR_UPDATE``.
+        pedantic: the server rejects settings that it would otherwise adjust (2.11; older servers
+            ignore this member).
+        strict: raise :class:`ConfigIgnored` if a setting does not return with the value sent.
         timeout: seconds.
 
     Raises:
-        ConsumerExists: there is one with another configuration (``CREATE``).
-        ConsumerDoesNotExist: there is none (``UPDATE``).
-        StreamNotFound: no such stream.
-        InvalidConfiguration: the server says what is wrong with it.
-        InvalidConfig: it cannot work with any server; nothing was sent.
+        ConsumerExists: the consumer exists with another configuration (``CREATE``).
+        ConsumerDoesNotExist: the consumer does not exist (``UPDATE``).
+        StreamNotFound: the stream does not exist.
+        InvalidConfiguration: the server rejects the configuration; the text says why.
+        InvalidConfig: the configuration works with no server; nothing was sent.
     """
     name = config.checked().name or config.durable_name or ""
     about = RequestContext(
@@ -400,7 +405,7 @@ def update_consumer(
     strict: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[ConsumerInfo]:
-    """Replace the configuration of a consumer that is there; see :func:`create_consumer`."""
+    """Replace the configuration of an existing consumer; see :func:`create_consumer`."""
     update = ConsumerAction.UPDATE
     return create_consumer(
         api, stream, config, action=update, pedantic=pedantic, strict=strict, timeout=timeout
@@ -417,10 +422,11 @@ def create_or_update_consumer(
     compare: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[ConsumerInfo]:
-    """Make a consumer or update the one of that name; see :func:`create_consumer`.
+    """Create a consumer, or update the one with that name; see :func:`create_consumer`.
 
-    With ``compare`` it is read before, as :func:`create_or_update_stream` does it, and ``changed``
-    of the answer says what is different now. One that the server names is always made.
+    With ``compare`` the old configuration is read first, as in :func:`create_or_update_stream`,
+    and ``changed`` of the answer lists the settings that differ. Without a name the server always
+    creates a consumer.
     """
     name = config.checked().name or config.durable_name
     put = partial(
@@ -446,9 +452,9 @@ def change_consumer(
     *,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[ConsumerInfo]:
-    """Read the configuration, change some settings, write it back with all that was read (B202)."""
+    """Read the configuration, change some settings, and write all of it back."""
     info = yield from consumer_info(api, stream, consumer, timeout=timeout)
-    # Servers before 2.10 do not say the name within the configuration.
+    # Servers before 2.10 do not send the name within the configuration.
     config = info.config if info.config.durable_name else info.config.evolve(name=info.name)
     return (yield from update_consumer(api, stream, config.evolve(**changes), timeout=timeout))
 
@@ -456,11 +462,11 @@ def change_consumer(
 def consumer_info(
     api: ApiSubjects, stream: str, consumer: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[ConsumerInfo]:
-    """Configuration and progress of a consumer.
+    """Return configuration and progress of a consumer.
 
     Raises:
-        ConsumerNotFound: no such consumer.
-        StreamNotFound: no such stream.
+        ConsumerNotFound: the consumer does not exist.
+        StreamNotFound: the stream does not exist.
     """
     about = RequestContext(what="consumer info", stream=stream, consumer=consumer)
     members = yield from request(
@@ -475,8 +481,8 @@ def delete_consumer(
     """Delete a consumer.
 
     Raises:
-        ConsumerNotFound: no such consumer.
-        StreamNotFound: no such stream.
+        ConsumerNotFound: the consumer does not exist.
+        StreamNotFound: the stream does not exist.
     """
     about = RequestContext(what="delete consumer", stream=stream, consumer=consumer)
     yield from succeed(
@@ -487,7 +493,7 @@ def delete_consumer(
 def consumer_names(
     api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[Listing[str]]:
-    """Names of all consumers of a stream."""
+    """Return the names of all consumers of a stream."""
     about = RequestContext(what="consumer names", stream=stream)
     ask = _asking(api.consumer_names(stream), about, AnswerType.CONSUMER_NAMES)
     return (yield from pages(ask, about, "consumers", name_of, timeout=timeout))
@@ -496,13 +502,13 @@ def consumer_names(
 def consumers(
     api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[Listing[ConsumerInfo]]:
-    """All consumers of a stream; what a cluster could not say now is named in the result."""
+    """Return all consumers of a stream; names without an answer are in the result too."""
     about = RequestContext(what="list consumers", stream=stream)
     ask = _asking(api.consumer_list(stream), about, AnswerType.CONSUMER_LIST)
     return (yield from pages(ask, about, "consumers", _consumer_of, timeout=timeout))
 
 
-# ----------------------------------------------------------------------------------------------- what they share
+# ------------------------------------------------------------------ common functions
 
 
 def _put_stream(
@@ -544,8 +550,9 @@ def _either(
     create: Callable[[], Steps[T]],
     exists: type[JetStreamError],
 ) -> Steps[T]:
-    """Update what is there, or make what is not; whoever makes or deletes it in between is met by
-    asking anew, a few times.
+    """Update, or create if it is missing.
+
+    If another client creates or deletes it meanwhile, the requests are repeated a few times.
     """
     left = RACES
     while True:
@@ -562,7 +569,7 @@ def _either(
 
 
 def _level(config: StreamConfig | ConsumerConfig) -> Headers | None:
-    """The level that it needs, as the server is told; nothing if every server will do."""
+    """The header with the required API level; ``None`` if every server will do."""
     level = required_level(config)
     return Headers([(REQUIRED, str(level))]) if level else None
 
@@ -572,7 +579,8 @@ def _compare(about: RequestContext, sent: Document, returned: Document) -> None:
     if ignored:
         names = ", ".join(ignored)
         raise ConfigIgnored(
-            f"{about}: expected every setting to come back as sent, these did not: {names}", ignored
+            f"{about}: expected every setting to come back as sent, got other values of: {names}",
+            ignored,
         )
 
 
@@ -585,7 +593,7 @@ def succeed(
     since: str = "",
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[dict[str, object]]:
-    """A request that answers ``success``; see :func:`request`."""
+    """Send a request whose answer has ``success``; see :func:`request`."""
     members = yield from request(subject, about, expected, body=body, since=since, timeout=timeout)
     if members["success"] is not True:
         raise InvalidResponse(

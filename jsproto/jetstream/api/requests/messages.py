@@ -1,17 +1,16 @@
-"""Messages as a stream holds them, and how one is asked for: by sequence, by subject or by time
-(ADR-31).
+"""Stored messages, and requests for one by sequence, subject or time (ADR-31).
 
-Theory. The same question has two ways. The API answers with JSON and is always there; it is worked
-off by the leader. A *direct* get answers with the message itself, its place in headers behind those
-that are stored; any replica may answer, so it is cheaper and can be a little behind, and the stream
-must allow it. Both ways answer the same :class:`StoredMessage`, and that there is none is the same
-:class:`MessageNotFound`.
+Theory. There are two requests. The API request works with every stream; the leader answers with
+JSON. A *direct* get must be allowed by the stream. It returns the message itself, with its position
+in headers after the stored ones. Any replica may answer it, so it is cheaper, but a replica can
+lag a little. Both return a :class:`StoredMessage`, or raise :class:`MessageNotFound`.
 
-Stored headers can be left out of the API's answer (``no_hdr``, 2.12). A direct get would leave out
-the message's place with them: nothing but the payload comes (seen on 2.15.1), so the API is asked.
+The API's answer can omit the stored headers (``no_hdr``, 2.12). An answer to a direct get would
+omit the message's position as well, and contain the payload only (seen on 2.15.1). So the client
+then uses the API.
 
-A frame is a message if it says its sequence; a status line alone proves nothing, since servers
-before 2.12 store one that a publisher wrote.
+An answer is a message if it contains its sequence. A status line alone proves nothing: servers
+before 2.12 store a status line that a publisher wrote.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from jsproto.jetstream.status import StatusContext, judge, status_error
 from jsproto.wire.headers import Headers, header_value
 from jsproto.wire.subjects import publish_subject, subscription_subject
 
-#: The server writes its own headers behind the stored ones, this one first.
+#: The headers of a message without any.
 _NONE: Final = Headers()
 
 
@@ -58,11 +57,11 @@ class StoredMessage:
 
     Attributes:
         stream: the stream that holds it.
-        subject: the subject that it is stored under.
+        subject: its subject.
         seq: its sequence.
         payload: its bytes.
-        num_pending: how many messages come after it in the answer of a batch, ``None`` outside of
-            one.
+        num_pending: number of messages after it in the answer of a batch, ``None`` outside of a
+            batch.
     """
 
     __slots__ = (
@@ -97,7 +96,7 @@ class StoredMessage:
 
     @property
     def state(self) -> tuple[str, str, int, str, bytes | None, bytes, int | None]:
-        """What it is made of, as plain data: ``StoredMessage(*state)`` is the same message."""
+        """Its contents as plain data: ``StoredMessage(*state)`` makes an equal message."""
         return (
             self.stream,
             self.subject,
@@ -110,7 +109,7 @@ class StoredMessage:
 
     @property
     def headers(self) -> Headers:
-        """The headers that are stored with it, without those that an answer adds."""
+        """The stored headers, without those that the answer added."""
         if self._headers is None:
             self._headers = _NONE if self._block is None else Headers.parse(self._block)
         return self._headers
@@ -120,7 +119,7 @@ class StoredMessage:
         """When it was stored.
 
         Raises:
-            InvalidResponse: the server said what is no time.
+            InvalidResponse: the server sent no valid time.
         """
         time = Timestamp.parse(self._time)
         if time is None:
@@ -138,7 +137,10 @@ class StoredMessage:
         return hash((self.stream, self.seq))
 
     def __repr__(self) -> str:
-        return f"StoredMessage(stream={self.stream!r}, subject={self.subject!r}, seq={self.seq}, {payload_shown(self.payload)})"
+        return (
+            f"StoredMessage(stream={self.stream!r}, subject={self.subject!r}, seq={self.seq}, "
+            f"{payload_shown(self.payload)})"
+        )
 
     def _all(self) -> tuple[object, ...]:
         return (self.stream, self.subject, self.seq, self.time, self.headers, self.payload)
@@ -147,18 +149,17 @@ class StoredMessage:
 @final
 @frozen(kw_only=True)
 class MessageSelector:
-    """Which message is meant: one of these, or a subject together with a sequence or time from
-    which on it is sought.
+    """Which message to get: by one of these, or by a subject and a sequence or time to start from.
 
     Attributes:
-        seq: the message of this sequence; with ``next_by_subj`` the first at or behind it.
+        seq: the message with this sequence; with ``next_by_subj`` the first from it on.
         last_by_subj: the last message of a subject; with wildcards, of all that match.
         next_by_subj: the first message of the subjects that match.
-        start_time: the first message at or after an instant (2.11).
+        start_time: the first message at this time or later (2.11).
 
     Raises:
-        InvalidConfig: none of them, or what does not go together (10003).
-        InvalidSubject: a subject that is none.
+        InvalidConfig: none of them, or a combination that is not allowed (10003).
+        InvalidSubject: an invalid subject.
     """
 
     seq: int | None = None
@@ -176,16 +177,18 @@ class MessageSelector:
         starts = [self.seq is not None, self.start_time is not None, bool(self.last_by_subj)]
         if sum(starts) > 1 or (self.last_by_subj and self.next_by_subj):
             raise InvalidConfig(
-                f"expected a sequence, a time or the last of a subject, got several: {self!r} (10003)"
+                "expected a sequence, a time or the last of a subject, "
+                f"got several: {self!r} (10003)"
             )
         if not any(starts) and not self.next_by_subj:
             raise InvalidConfig(
-                "expected a sequence, a subject or a time, to know which message is meant (10003)"
+                "expected a sequence, a subject or a time to select a message, got none (10003)"
             )
 
     def to_wire(self) -> dict[str, object]:
-        """The members of the request. A time says its subject too, so that a deleted message in its
-        place is stepped over.
+        """The members of the request.
+
+        A time always comes with a subject: then the server skips a deleted message at that place.
         """
         members: dict[str, object] = {}
         if self.seq is not None:
@@ -211,24 +214,24 @@ def stored_message(
     no_headers: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StoredMessage]:
-    """One message of a stream.
+    """Get one message of a stream.
 
     Args:
-        api: where.
+        api: subjects of the API.
         stream: its name.
-        which: which.
-        direct: ask any replica; the stream must allow it.
-        no_headers: leave the stored headers out of the answer (2.12). Older servers send them all
-            the same, and they are left out here.
+        which: which message.
+        direct: use a direct get; the stream must allow it.
+        no_headers: omit the stored headers (2.12). Older servers send them, and the client drops
+            them.
         timeout: seconds.
 
     Raises:
-        MessageNotFound: there is none.
-        StreamNotFound: no such stream; a direct get cannot know.
-        NoResponders: no such stream, or one that does not allow direct gets. Servers before 2.10
-            are silent instead.
-        InvalidResponse: the answer is no message, or the server is too old to know a start time.
-        InvalidConfig: ``no_headers`` of a direct get.
+        MessageNotFound: no such message.
+        StreamNotFound: the stream does not exist; a direct get cannot detect this.
+        NoResponders: the stream does not exist, or does not allow direct gets. Servers before
+            2.10 do not answer instead.
+        InvalidResponse: the answer is no message, or the server does not know a start time.
+        InvalidConfig: ``no_headers`` together with ``direct``.
     """
     headerless(direct=direct, no_headers=no_headers)
     about = RequestContext(what=f"message {which}", stream=stream)
@@ -239,21 +242,22 @@ def stored_message(
     since = which.start_time
     if isinstance(since, Timestamp) and found.time < since:
         raise InvalidResponse(
-            f"{about}: seen message {found.seq} of {found.time}; servers before 2.11 do not know a start time"
+            f"{about}: expected a message since {since}, got message {found.seq} of {found.time}; "
+            "servers before 2.11 do not know a start time"
         )
     return found
 
 
 def headerless(*, direct: bool | None, no_headers: bool) -> None:
-    """Whether an answer without headers is one that can be read.
+    """Reject ``no_headers`` together with ``direct``.
 
     Raises:
-        InvalidConfig: it is not, of a direct get: subject, sequence and time of the message would
-            be left out too.
+        InvalidConfig: both are set; the answer would lack subject, sequence and time.
     """
     if direct and no_headers:
         raise InvalidConfig(
-            "expected no_headers without direct: a direct get has the message's place in headers, got both"
+            "expected no_headers without direct, got both: "
+            "a direct get has the message's position in headers"
         )
 
 
@@ -268,17 +272,11 @@ def delete_message(
     """Delete one message.
 
     Args:
-        api: where.
+        api: subjects of the API.
         stream: its name.
         seq: the sequence of the message.
         erase: also overwrite its bytes in the store, which takes longer.
         timeout: seconds.
-
-    Raises:
-        SequenceNotFound: no such message.
-        StreamNotFound: no such stream.
-        Refused: the stream denies it, or is sealed.
-        InvalidConfig: a sequence that is none.
     """
     sequence("seq", seq)
     about = RequestContext(what=f"{'erase' if erase else 'delete'} message {seq}", stream=stream)
@@ -292,7 +290,7 @@ def delete_message(
     )
 
 
-# --------------------------------------------------------------------------------------------- the two ways
+# ------------------------------------------------------------------ the two requests
 
 
 def _by_api(
@@ -321,7 +319,7 @@ def _direct(
         raise NoResponders(no_direct(about, subject), subject) from error
     except RequestTimeout as error:
         raise RequestTimeout(
-            f"{about}: {error}; servers before 2.10 are silent where there is none"
+            f"{about}: {error}; servers before 2.10 do not answer if there is no message"
         ) from error
     found = from_direct(reply, about.stream)
     if found is None:
@@ -330,8 +328,10 @@ def _direct(
 
 
 def direct_request(api: ApiSubjects, stream: str, which: MessageSelector) -> tuple[str, bytes]:
-    """Subject and payload of a direct get. The last of one subject is asked for on a subject of its
-    own, for permissions.
+    """Subject and payload of a direct get.
+
+    The last message of one subject has its own request subject, so that permissions can allow
+    single subjects.
     """
     if which.last_by_subj and not {"*", ">"} & set(which.last_by_subj.split(".")):
         return api.direct_get_last(stream, publish_subject(which.last_by_subj)), b""
@@ -339,12 +339,15 @@ def direct_request(api: ApiSubjects, stream: str, which: MessageSelector) -> tup
 
 
 def no_direct(about: RequestContext, subject: str) -> str:
-    """What it means that nobody answers a direct get."""
-    return f"{about}: expected an answer on {subject!r}, nobody listens: no such stream, or it does not allow direct gets"
+    """The error text for a direct get without responders."""
+    return (
+        f"{about}: expected an answer on {subject!r}, got no responders: "
+        "no such stream, or it does not allow direct gets"
+    )
 
 
 def direct_error(reply: Message, about: RequestContext) -> JsprotoError:
-    """What an answer of a direct get means that is no message."""
+    """The error for an answer to a direct get that is no message."""
     if reply.status is None:
         return InvalidResponse(
             f"{about}: expected a stored message, got {len(reply.payload)} bytes without its place"
@@ -354,14 +357,14 @@ def direct_error(reply: Message, about: RequestContext) -> JsprotoError:
     return MessageNotFound(code, 10037, text, about) if isinstance(error, NothingFound) else error
 
 
-# ------------------------------------------------------------------------------------------------- reading
+# ------------------------------------------------------------------ reading
 
 
 def from_direct(reply: Message, stream: str) -> StoredMessage | None:
-    """The message that an answer of a direct get is, ``None`` if it says no sequence.
+    """The message in an answer to a direct get, ``None`` if it has no sequence.
 
     Raises:
-        InvalidResponse: a place that is none.
+        InvalidResponse: subject, sequence or time is invalid or missing.
     """
     block = reply.frame[3]
     ours = b"" if block is None else added_by_get(block)
@@ -373,7 +376,8 @@ def from_direct(reply: Message, stream: str) -> StoredMessage | None:
     pending = header_value(ours, b"Nats-Num-Pending")
     if not subject or time is None:
         raise InvalidResponse(
-            f"expected subject and time of message {shorten(said)} of stream {stream}, got {shorten(block)}"
+            f"expected subject and time of message {shorten(said)} of stream {stream}, "
+            f"got {shorten(block)}"
         )
     return StoredMessage(
         stream=header_value(ours, b"Nats-Stream") or stream,
@@ -387,10 +391,10 @@ def from_direct(reply: Message, stream: str) -> StoredMessage | None:
 
 
 def from_members(members: object, about: RequestContext, *, headers: bool = True) -> StoredMessage:
-    """The message that an answer of the API describes, with its headers or without.
+    """The message in an answer of the API, with or without its headers.
 
     Raises:
-        InvalidResponse: it describes none.
+        InvalidResponse: the answer contains no valid message.
     """
     if not isinstance(members, Mapping):
         raise InvalidResponse(f"{about}: expected a message, got {described(members)}")
@@ -412,10 +416,10 @@ def from_members(members: object, about: RequestContext, *, headers: bool = True
 
 
 def number(digits: str) -> int:
-    """A sequence or count as a header says it.
+    """Parse a sequence or count in a header.
 
     Raises:
-        InvalidResponse: it is none.
+        InvalidResponse: it is no number of 64 bits.
     """
     if digits.isascii() and digits.isdigit() and len(digits) <= 20 and int(digits) <= UINT64_MAX:
         return int(digits)

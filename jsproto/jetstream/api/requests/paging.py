@@ -1,20 +1,17 @@
-"""Lists of the API, read page by page to their end.
+"""Reads lists of the API page by page to the end.
 
-Theory. A page says ``total``, ``offset`` and ``limit`` and carries part of a list that is sorted by
-name; the next page begins behind what was named so far. Three things can spoil that, and each
-shows:
+Theory. A page has ``total``, ``offset`` and ``limit``, and a part of a list that is sorted by name.
+The next page begins after the names read so far. Three cases need care:
 
-- *The list grows*: what came twice is kept once, by its name.
-- *The list shrinks*: what moved up was skipped, so reading begins anew, a few times; a list that
-  shrinks all the time is given as it was seen last.
-- *A cluster cannot say*: of some streams and consumers it knows the name only. These are in
-  ``missing``, or in ``offline`` with the reason, so that a list with holes never looks complete.
+- *The list grows*: an entry that comes twice is kept once, by its name.
+- *The list shrinks*: entries moved up and were skipped. So reading restarts, a few times. If the
+  list keeps shrinking, the last reading counts.
+- *The cluster knows only the names* of some streams and consumers. These names are in ``missing``,
+  or in ``offline`` with the reason, so that an incomplete list never looks complete.
 
-A page always says ``total``; what does not is no page. ``null``, an absent list and an empty one
-say the same.
+Every page must have ``total``. A list that is ``null``, absent or empty is an empty list.
 
-One deadline bounds all pages together, since a server that always has another page would keep the
-caller for ever.
+One deadline covers all pages, because a server could send further pages forever.
 """
 
 from __future__ import annotations
@@ -28,21 +25,21 @@ from jsproto.jetstream.api.errors import RequestContext, described
 from jsproto.wire.subjects import stream_name
 
 T = TypeVar("T")
-#: Sends the request for one page with this body and answers its members, within so many seconds.
+#: Sends the request for one page with this body and timeout, and returns the answer's members.
 AskPage: TypeAlias = Callable[[Mapping[str, object] | None, float], Steps[dict[str, object]]]
 
-#: How often something is begun anew because somebody else changed it meanwhile.
+#: The most attempts if other clients change something meanwhile.
 RACES: Final = 3
 
 
 @final
 class Listing(tuple[T, ...]):  # noqa: SLOT001 - a tuple has no room for slots
-    """Everything that a list of the API has, in the order of names.
+    """All entries of a list of the API, ordered by name.
 
     Attributes:
-        total: how many there are, as the server says.
-        missing: names of what is there, but whose servers did not say more in time.
-        offline: names of what cannot run now, each with the reason (2.12).
+        total: number of entries, according to the server.
+        missing: names of entries whose servers did not answer in time.
+        offline: names of entries that cannot run now, with the reason (2.12).
     """
 
     total: int
@@ -57,7 +54,7 @@ class Listing(tuple[T, ...]):  # noqa: SLOT001 - a tuple has no room for slots
         missing: Iterable[str] = (),
         offline: Mapping[str, str] | None = None,
     ) -> Listing[T]:
-        """The items, and the names that have none."""
+        """A listing of the items, and the names without an item."""
         made = super().__new__(cls, items)
         made.total = len(made) if total is None else total
         made.missing = tuple(missing)
@@ -66,21 +63,20 @@ class Listing(tuple[T, ...]):  # noqa: SLOT001 - a tuple has no room for slots
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing."""
+        """Whether no entry is missing."""
         return not self.missing and not self.offline and len(self) >= self.total
 
 
 class _Shrunk(Exception):
-    """The total went down between two pages."""
+    """The total decreased between two pages."""
 
 
 @final
 class _PageReading:
-    """What was read of one list so far.
+    """The pages of one list that were read so far.
 
     Attributes:
-        place: how many entries of the server's list the pages so far stood for: where the next page
-            begins.
+        place: number of entries of the server's list that were read; the offset of the next page.
     """
 
     __slots__ = ("found", "missing", "offline", "place", "total")
@@ -95,7 +91,7 @@ class _PageReading:
     def page(
         self, named: dict[str, object], members: Mapping[str, object], about: RequestContext
     ) -> bool:
-        """One page more; whether it was the last."""
+        """Add one page. True if it was the last."""
         missing = [name for name in _list(members, "missing") if isinstance(name, str)]
         said = members.get("offline")
         offline = (
@@ -126,18 +122,18 @@ def pages(
     *,
     timeout: float,
 ) -> Steps[Listing[T]]:
-    """All pages of a list.
+    """Read all pages of a list.
 
     Args:
-        ask: asks for one page.
-        about: what is asked, for errors.
-        member: the member of the answer that is the list.
-        read: an entry's name and what becomes of it.
-        body: members of the request beside the offset.
+        ask: requests one page.
+        about: the request in words, for errors.
+        member: the member of the answer that holds the list.
+        read: returns the name and the value of an entry.
+        body: members of the request besides the offset.
         timeout: seconds for all pages together.
 
     Raises:
-        InvalidResponse: a page without its ``total``, or without a list where one belongs.
+        InvalidResponse: a page without ``total``, or with something else than a list.
         RequestTimeout: the list did not end in time.
     """
     until = (yield from the_time()) + timeout
@@ -162,10 +158,10 @@ def pages(
 
 
 def time_left(until: float, about: RequestContext, came: int, total: int | None) -> Steps[float]:
-    """Seconds that are left for further pages of which ``came`` entries are here.
+    """The seconds that are left for further pages, after ``came`` entries.
 
     Raises:
-        RequestTimeout: none are left.
+        RequestTimeout: no time is left.
     """
     left = until - (yield from the_time())
     if left <= 0:
@@ -183,10 +179,10 @@ def _list(members: Mapping[str, object], member: str, about: object = "") -> lis
 
 
 def said_name(name: str, about: RequestContext) -> str:
-    """The name of a stream that the server has said, for another question about it.
+    """Check a stream name from the server, before it is used in another request.
 
     Raises:
-        InvalidResponse: no stream can be called so.
+        InvalidResponse: no stream can have this name.
     """
     try:
         return stream_name(name)
@@ -195,7 +191,7 @@ def said_name(name: str, about: RequestContext) -> str:
 
 
 def name_of(entry: object, about: RequestContext) -> tuple[str, str]:
-    """An entry that is a name."""
+    """Read an entry that is a name."""
     if not isinstance(entry, str):
         raise InvalidResponse(f"{about}: expected a name, got {described(entry)}")
     return entry, entry

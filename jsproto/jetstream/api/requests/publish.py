@@ -1,10 +1,10 @@
-"""Publish one message and wait for the stream's acknowledgement.
+"""Publishes one message and waits for the stream's acknowledgement.
 
-Theory. Nothing on the wire marks a publish to a stream: it is a request on the message's own
-subject, and what the stream shall check travels in headers. Only "nobody listens" (503) proves that
-the message was not stored: during an election or a start it is sent again, a few times, within the
-one deadline (ADR-22). A timeout proves nothing, so it is never repeated and is reported as what it
-is, an unknown outcome (B176); with a message id the caller may repeat it.
+Theory. A publish to a stream is a request on the message's own subject. Headers hold what the
+stream must check. Only "no responders" (503) proves that the message was not stored, for example
+during an election or a start. Then the client sends it again, a few times, within the one deadline
+(ADR-22). A timeout proves nothing. So the client does not repeat the message, and reports an
+unknown outcome. The caller may repeat a message that has a message id.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto.wire.subjects import publish_subject
 
-#: ADR-22: how often and after how many seconds a publish is sent again that nobody listened to.
+#: ADR-22: attempts after no responders, and the seconds before each.
 DEFAULT_RETRIES: Final = 2
 DEFAULT_RETRY_WAIT: Final = 0.25
 
@@ -38,19 +38,18 @@ def compose(
     options: PublishOptions | None = None,
     **settings: Unpack[PublishSettings],
 ) -> Publish:
-    """A message with what is asked of the stream in its headers: for a window, a batch or an
-    ingest.
+    """Make a message with options as headers, for a window, a batch or an ingest.
 
     Args:
         subject: a literal subject.
         payload: the message.
         headers: the user's own headers; never changed.
-        options: what is asked of the stream; or its settings by name, which also edit ``options``
-            given beside them.
+        options: what the stream must check or do; ``settings`` replace its fields, or stand alone.
         settings: fields of `PublishOptions`.
 
     Raises:
-        InvalidSubject, InvalidHeader, InvalidConfig: it cannot be sent, or no server takes it.
+        InvalidSubject, InvalidHeader, InvalidConfig: the message cannot be sent, or no server
+            would accept it.
     """
     publish_subject(subject)
     asked = asked_for(options, cast("Mapping[str, object]", settings))
@@ -69,27 +68,26 @@ def publish(
     retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
     **settings: Unpack[PublishSettings],
 ) -> Steps[PubAck]:
-    """Publish and wait for the acknowledgement.
+    """Publish a message and wait for the acknowledgement.
 
     Args:
         subject: a literal subject.
         payload: the message.
         headers: the user's own headers; never changed.
-        options: what is asked of the stream; or its settings by name, which also edit ``options``
-            given beside them.
+        options: what the stream must check or do; ``settings`` replace its fields, or stand alone.
         timeout: seconds for all attempts together.
-        retries: how often it may be sent again after "nobody listens" (503).
-        retry_wait: seconds before it is sent again.
+        retries: number of further attempts after a 503 "no responders".
+        retry_wait: seconds before each of these attempts.
         settings: fields of `PublishOptions`.
 
     Raises:
         NoResponders: no stream stores this subject.
-        WrongLastSequence: the expectation does not hold; so for the other
+        WrongLastSequence: the expectation does not hold; likewise the other
             :class:`ExpectationFailed`.
-        JetStreamError: the stream refuses the message otherwise.
-        InvalidPubAck: somebody answered who is no stream.
-        RequestTimeout: no acknowledgement came; whether the message was stored is unknown. Or there
-            was no link all the time: then nothing was sent, and ``sent`` of the error is false.
+        JetStreamError: the stream rejects the message for another reason.
+        InvalidPubAck: the answer does not come from a stream.
+        RequestTimeout: no acknowledgement came; the message may be stored or not. If there was
+            no link, nothing was sent, and ``sent`` of the error is false.
         InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
     """
     publish_subject(subject)
@@ -120,11 +118,16 @@ def _attempts(call: Call, stream: str, retries: int, retry_wait: float) -> Steps
                 _nobody(call, sent, error)
         except RequestTimeout as error:
             if not error.sent:
-                text = f"expected a link to publish on {call.subject!r} within {call.timeout} s, there was none"
+                text = (
+                    f"expected a link to publish on {call.subject!r} within {call.timeout} s, "
+                    "got none"
+                )
                 raise RequestTimeout(
                     f"{text}; nothing was sent, nothing is stored", sent=False
                 ) from error
-            text = f"expected an acknowledgement of {call.subject!r} within {call.timeout} s, none came"
+            text = (
+                f"expected an acknowledgement of {call.subject!r} within {call.timeout} s, got none"
+            )
             raise RequestTimeout(
                 f"{text}; whether it was stored is unknown, and no_ack streams never answer"
             ) from error
@@ -145,5 +148,8 @@ def _attempts(call: Call, stream: str, retries: int, retry_wait: float) -> Steps
 
 
 def _nobody(call: Call, sent: int, cause: NoResponders | None = None) -> NoReturn:
-    text = f"expected a stream that stores {call.subject!r}, nobody listens there (503, sent {sent} times)"
+    text = (
+        f"expected a stream that stores {call.subject!r}, "
+        f"got no responders (503, sent {sent} times)"
+    )
     raise NoResponders(text, call.subject) from cause

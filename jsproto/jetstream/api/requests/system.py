@@ -1,17 +1,17 @@
-"""What the servers say of themselves to the system account: requests below ``$SYS.REQ``, and their
-answers.
+"""Monitoring requests below ``$SYS.REQ``, for the system account, and their answers.
 
-Theory. A request to ``$SYS.REQ.SERVER.PING.<WHAT>`` is heard by every server, and each answers for
-itself; below ``$SYS.REQ.SERVER.<id>`` one is meant; below ``$SYS.REQ.ACCOUNT.<account>`` it is
-about one account (server/events.go). What is in an answer is the servers' business and differs
-between versions: it is given as it came, and `ServerAnswer.read` gives it typed, by the documents
-of `jsproto.jetstream.api.events.monitoring`. Around it stands who says it, or why not.
+Theory. Every server receives a request to ``$SYS.REQ.SERVER.PING.<WHAT>``, and each answers
+separately. A request below ``$SYS.REQ.SERVER.<id>`` goes to one server. A request below
+``$SYS.REQ.ACCOUNT.<account>`` is about one account (server/events.go). The data of an answer
+differs between versions. A `ServerAnswer` keeps it as received; `ServerAnswer.read` returns it
+typed, by the documents of `jsproto.jetstream.api.events.monitoring`. The envelope names the server,
+or contains an error.
 
-Other accounts than the system's meet nobody there (503), unless it is about themselves
+Other accounts get no responders there (503), except for requests about themselves
 (``$SYS.REQ.USER.INFO``).
 """
 
-# ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
+# ruff: noqa: RUF009 - `member` returns an attrs `field` with the codec in its metadata
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from jsproto.jetstream.api.timestamps import Timestamp
 DocumentT = TypeVar("DocumentT", bound=Document)
 DocumentT_co = TypeVar("DocumentT_co", bound=Document, covariant=True)
 
-#: One word of a request, such as ``VARZ``.
+#: The name of a request, such as ``VARZ``.
 _WHAT: Final = re.compile(r"[A-Z0-9_]+").fullmatch
 _NAME: Final = re.compile(r"[^\x00-\x20\x7f.*>\ud800-\udfff]+").fullmatch
 
@@ -44,10 +44,10 @@ _NAME: Final = re.compile(r"[^\x00-\x20\x7f.*>\ud800-\udfff]+").fullmatch
 @final
 @frozen(kw_only=True, repr=False)
 class ServerIdentity(Document):
-    """Which server speaks.
+    """The server that sent an answer.
 
     Attributes:
-        id: names it in requests to it alone.
+        id: the id for requests to this server only.
         ver: its version.
     """
 
@@ -58,7 +58,7 @@ class ServerIdentity(Document):
     domain: str | None = member(TEXT)
     ver: str = member(TEXT, "")
     tags: Sequence[str] = member(TEXTS, ())
-    jetstream: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    jetstream: bool = member(FLAG, False)  # noqa: FBT003 - the codec, then the default
     flags: int | None = member(INTEGER)
     feature_flags: Mapping[str, object] | None = member(OBJECT)
     seq: int | None = member(INTEGER)
@@ -68,11 +68,11 @@ class ServerIdentity(Document):
 @final
 @frozen(kw_only=True)
 class ServerAnswer(Generic[DocumentT_co]):
-    """What one server answered.
+    """The answer of one server.
 
     Attributes:
-        server: which.
-        data: what was asked for, as it came; empty if there is an error.
+        server: the server.
+        data: the received data; empty if there is an error.
         error: why there is no data.
     """
 
@@ -82,28 +82,28 @@ class ServerAnswer(Generic[DocumentT_co]):
     error: str = ""
 
     def read(self) -> DocumentT_co:
-        """The data, typed; what is not known is kept in ``extra``.
+        """The data, typed; unknown members are in ``extra``.
 
         Raises:
-            ApiError: there is an error instead.
-            InvalidResponse: a member of another form than servers give it.
+            ApiError: the answer is an error.
+            InvalidResponse: a member has the wrong form.
         """
         if self.error:
             raise self.refusal()
         return self.form.from_wire(self.data, f"a question to server {self.server.name!r}")
 
     def refusal(self) -> ApiError:
-        """Its error, to be raised."""
+        """Its error, as an exception."""
         return ApiError(
             0, 0, f"expected data of server {self.server.name!r}, got error {shorten(self.error)}"
         )
 
 
 def read_answer(message: Message, form: type[DocumentT]) -> ServerAnswer[DocumentT]:
-    """The answer of one server.
+    """Parse the answer of one server.
 
     Raises:
-        InvalidResponse: no JSON object, or one that no server writes: each server says who it is.
+        InvalidResponse: no JSON object, or an answer that names no server.
         StatusError: a status instead of an answer.
     """
     if message.status is not None and not message.payload:
@@ -117,12 +117,13 @@ def read_answer(message: Message, form: type[DocumentT]) -> ServerAnswer[Documen
     identity = ServerIdentity.from_wire(named if server is None else server, "a system request")
     if not identity.id and (server is None or not identity.name):
         raise InvalidResponse(
-            f"expected the answer of a server, which says who it is, got {len(message.payload)} bytes {shorten(message.payload)}"
+            f"expected an answer that names its server, "
+            f"got {len(message.payload)} bytes {shorten(message.payload)}"
         )
     error = members.pop("error", None)
     if error is not None:
         return ServerAnswer(form=form, server=identity, error=_words(error))
-    # ``statsz`` stands where others have ``data``; IDZ is an identity by itself.
+    # ``statsz`` replaces ``data``; the answer to IDZ is the identity itself.
     data = members.get("data", members.get("statsz", members))
     if not isinstance(data, Mapping):
         raise InvalidResponse(f"expected an object as data of a server, got {shorten(data)}")
@@ -132,11 +133,11 @@ def read_answer(message: Message, form: type[DocumentT]) -> ServerAnswer[Documen
 def read_answers(
     messages: Sequence[Message], form: type[DocumentT]
 ) -> tuple[ServerAnswer[DocumentT], ...]:
-    """The answers of all that answered, in the order of their names.
+    """Parse the answers of all servers, ordered by server name.
 
     Raises:
-        ApiError: there is nothing but errors; the first is told.
-        InvalidResponse: what a server never says.
+        ApiError: all answers are errors; it is the first one.
+        InvalidResponse: an answer that no server sends.
     """
     answers = sorted(
         (read_answer(each, form) for each in messages), key=lambda each: each.server.name
@@ -160,19 +161,22 @@ def ask_servers(
 
     Args:
         what: ``VARZ``, ``JSZ``, ``CONNZ``, ``HEALTHZ`` and so on.
-        form: the document that the answer is; a plain `Document` is one of which nothing is known.
+        form: the document class of the data; `Document` if there is none.
         server: the id of the only server to ask.
         options: members of the request; ``server_name``, ``cluster``, ``host``, ``domain`` and
-            ``tags`` choose who answers.
-        expect: so many servers will answer; without it, the end is judged by silence.
+            ``tags`` select the servers that answer.
+        expect: number of servers that will answer; without it, silence ends the call.
         stall: seconds of silence after an answer.
-        timeout: seconds for all.
+        timeout: seconds for the whole call.
 
     Raises:
-        InvalidSubject: no such word, or no id.
-        InvalidConfig: times that cannot be.
+        InvalidSubject: an invalid name or id.
+        InvalidConfig: invalid times.
     """
-    subject = f"$SYS.REQ.SERVER.{request_token(server, 'id of a server') if server else 'PING'}.{request_word(what)}"
+    subject = (
+        f"$SYS.REQ.SERVER.{request_token(server, 'id of a server') if server else 'PING'}"
+        f".{request_word(what)}"
+    )
     return _ask(
         subject, form, options, expect=1 if server else expect, stall=stall, timeout=timeout
     )
@@ -187,8 +191,9 @@ def ask_account(
     stall: float | timedelta = STALL,
     timeout: float | timedelta = 5.0,
 ) -> Gather[tuple[ServerAnswer[Document], ...]]:
-    """Ask all servers about one account: ``INFO``, ``JSZ``, ``CONNZ``, ``SUBSZ``, ``LEAFZ``; see
-    :func:`ask_servers`.
+    """Ask all servers about one account; see :func:`ask_servers`.
+
+    The requests are ``INFO``, ``JSZ``, ``CONNZ``, ``SUBSZ`` and ``LEAFZ``.
     """
     subject = (
         f"$SYS.REQ.ACCOUNT.{request_token(account, 'name of an account')}.{request_word(what)}"
@@ -197,7 +202,7 @@ def ask_account(
 
 
 def user_info(*, timeout: float | timedelta = 5.0) -> Gather[ServerAnswer[UserInfo]]:
-    """Who we are to the server, with account and permissions; every account may ask (2.10)."""
+    """Ask for this connection's user, account and permissions; any account may ask (2.10)."""
     many = RequestMany("$SYS.REQ.USER.INFO", count=1, timeout=timeout)
     return Gather(many, lambda messages: read_answers(messages, UserInfo)[0])
 
@@ -225,7 +230,7 @@ def _words(error: object) -> str:
 
 
 def request_word(what: str) -> str:
-    """The word for what is asked for, such as ``VARZ``.
+    """Check the name of a request, such as ``VARZ``.
 
     Raises:
         InvalidSubject: it is no word of capital letters.
@@ -238,10 +243,10 @@ def request_word(what: str) -> str:
 
 
 def request_token(name: str, what: str) -> str:
-    """The name or id of whom a request is about.
+    """Check the name or id that a request is about.
 
     Raises:
-        InvalidSubject: it is not one token; the error says of ``what``.
+        InvalidSubject: it is not one token; the error contains ``what``.
     """
     if not isinstance(name, str) or _NAME(name) is None:
         raise InvalidSubject(f"expected the {what} as one token, got {shorten(name)}")

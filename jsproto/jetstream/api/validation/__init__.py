@@ -1,3 +1,1 @@
-"""The server's own rules for configurations and messages, so that a mistake is named before
-anything is sent.
-"""
+"""The server's rules for configurations and messages, to find mistakes before a request."""

@@ -1,12 +1,11 @@
-"""The API level that a configuration or a publish needs, and what a server that has less would make
-of it (ADR-44).
+"""The API level that a configuration or a publish requires (ADR-44).
 
-Theory. A server says the level of its API in the account info (2.11: 1, 2.12: 2 and 3, 2.14: 4,
-2.15: 5; before 2.11 it says none, which is 0). Each feature that came with a level is a row. A
-configuration that needs one is sent with it (:data:`REQUIRED`), so a server of 2.12 or later that
-has less refuses (10185), whatever else it would make of it. Servers before 2.12 do not look, and
-drop settings that they do not know without a word; and no server refuses a header of a message that
-it does not know. There it pays to ask first.
+Theory. A server sends its API level in the account info (2.11: 1, 2.12: 2 and 3, 2.14: 4, 2.15: 5;
+servers before 2.11 send none, which counts as 0). Each feature that came with a level is a row.
+The client sends the required level with a configuration (:data:`REQUIRED`). A server of 2.12 or
+later with a lower level then rejects the request (10185). Servers before 2.12 do not check it, and
+silently drop settings that they do not know. No server rejects unknown headers of a message. In
+these two cases the user should compare the levels first.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.stream import StreamConfig
 from jsproto.jetstream.api.publishing.options import PublishOptions
 
-#: The header in which a request of the API says the level that it needs.
+#: The header of an API request with the required level.
 REQUIRED: Final = "Nats-Required-Api-Level"
 
 
 @final
 @frozen
 class Feature:
-    """A setting that needs a level.
+    """A setting that requires a level.
 
     Attributes:
         setting: its name.
-        level: the level that it needs.
-        since: the first server that has it.
-        value: only this value needs it; ``None`` for any.
+        level: the required level.
+        since: the first server version with this level.
+        value: the only value that requires it; ``None`` for any value.
     """
 
     setting: str
@@ -74,9 +73,7 @@ PUBLISH_FEATURES: Final = (
 
 
 def features(config: StreamConfig | ConsumerConfig | PublishOptions) -> tuple[Feature, ...]:
-    """What of a configuration, or of the options of a publish, needs a level, in the order of the
-    table.
-    """
+    """The features that a configuration or publish uses, in the order of the table."""
     if isinstance(config, PublishOptions):
         return tuple(row for row in PUBLISH_FEATURES if _used(row, _asked(config).get(row.setting)))
     rows = STREAM_FEATURES if isinstance(config, StreamConfig) else CONSUMER_FEATURES
@@ -85,24 +82,24 @@ def features(config: StreamConfig | ConsumerConfig | PublishOptions) -> tuple[Fe
 
 
 def required_level(config: StreamConfig | ConsumerConfig | PublishOptions) -> int:
-    """The API level that it needs; 0 if every server will do. For a stream the server says the same
-    in the metadata.
+    """The required API level; 0 if every server will do.
+
+    For a stream the server returns the same number in the metadata.
     """
     return max((row.level for row in features(config)), default=0)
 
 
 def check_level(config: StreamConfig | ConsumerConfig | PublishOptions, level: int) -> None:
-    """Hold a configuration, or the options of a publish, against the level that a server says
-    (`AccountInfo.api.level`).
+    """Check that a server's API level (`AccountInfo.api.level`) is high enough.
 
     Raises:
-        InvalidConfig: it needs more; the message names the settings and the first server that has
-            them.
+        InvalidConfig: a higher level is required; the message names the settings and the first
+            server version for each.
     """
     lacking = [row for row in features(config) if row.level > level]
     if lacking:
         named = ", ".join(map(str, lacking))
-        raise InvalidConfig(f"expected a server that knows {named}, this one has API level {level}")
+        raise InvalidConfig(f"expected a server with {named}, got one with API level {level}")
 
 
 def _used(row: Feature, value: object) -> bool:
@@ -110,7 +107,7 @@ def _used(row: Feature, value: object) -> bool:
 
 
 def _asked(options: PublishOptions) -> Mapping[str, object]:
-    """Which options are given: a value that is 0 is given too."""
+    """Which options are set; 0 counts as set."""
     schedule = options.schedule
     return {
         **{each.name: getattr(options, each.name) is not None for each in fields(PublishOptions)},

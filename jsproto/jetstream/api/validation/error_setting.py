@@ -1,12 +1,11 @@
-"""Which setting of a configuration a refusal is about: the server gives a number, and seldom a
-name.
+"""Finds the setting that caused an error: servers send a number, but rarely a setting.
 
-Theory. The rules of :mod:`checks` say for each number which setting they blame, and they can be
-asked about the very configuration that was refused: the first finding with the server's number is
-the culprit. Where none is found, as with what only the server can know, a number that is about one
-setting alone names it (:data:`BLAMED`). A field that the server does not know stands in its text.
-To a server that has not the level of a configuration (10185) every setting is new that needs a
-level. Whatever is left has no culprit, and the error says nothing rather than guesses.
+Theory. The rules of :mod:`rules` map numbers to settings, and they can check the rejected
+configuration: the first violation with the server's number names the setting. If there is none,
+because only the server knows the reason, the number itself may belong to one setting only
+(:data:`BLAMED`). If the server does not know a field, its text names it. If the server's level is
+too low (10185), all settings that require a level are named. In all other cases the error names no
+setting, because a guess could be wrong.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from jsproto.jetstream.api.validation.rules import (
 
 _UNKNOWN: Final = re.compile(r'unknown field "([A-Za-z0-9_]{1,64})"').search
 
-#: Numbers that no rule has, since only the server knows, and the one setting that they are about.
+#: Numbers without a rule, because only the server can check them, and their one setting.
 _SERVERS: Final[Mapping[int, str]] = {
     10005: "placement",
     10011: "placement.tags",
@@ -70,26 +69,26 @@ _SERVERS: Final[Mapping[int, str]] = {
 
 
 def _alone() -> dict[int, str]:
-    """Numbers of which all rules blame the same setting."""
+    """Numbers for which all rules name the same setting."""
     settings: dict[int, set[str]] = {}
     for rule in (*STREAM_RULES, *UPDATE_RULES, *CONSUMER_RULES):
         settings.setdefault(rule.err_code, set()).add(rule.setting)
     return {number: min(names) for number, names in settings.items() if len(names) == 1}
 
 
-#: Numbers that are about one setting alone.
+#: Numbers that belong to one setting only.
 BLAMED: Final[Mapping[int, str]] = {**_alone(), **_SERVERS}
 
 
 def blamed(
     error: JetStreamError, found: Iterable[RuleViolation], leveled: Iterable[Feature] = ()
 ) -> JetStreamError:
-    """The same refusal, which says the setting to blame where that is known.
+    """The same error, with the setting that caused it, if that is known.
 
     Args:
-        error: what the server said.
-        found: what the offline rules find about the configuration that was refused.
-        leveled: what of it needs a level.
+        error: the server's error.
+        found: violations of the rejected configuration.
+        leveled: its features that require a level.
     """
     if isinstance(error, ApiLevelTooLow):
         return _blaming(error, ", ".join(map(str, leveled)))

@@ -1,11 +1,10 @@
-"""What a configuration says, flat and with the server's defaults: what the rules of :mod:`checks`
-look at.
+"""Facts of a configuration, flat and with the server's defaults: the input of :mod:`rules`.
 
-A fact has a name and a value: each setting as it goes over the wire (durations in nanoseconds), the
-settings of a mirror after ``mirror.``, and answers to questions that no single setting answers,
-such as ``subjects overlap``. Facts about other configurations, the stream of a consumer or what was
-there before an update, carry that in their names; who does not know them leaves them out, and rules
-that need them hold nobody up.
+A fact has a name and a value. Facts are: each setting in its form on the wire (durations in
+nanoseconds), the settings of a mirror with the prefix ``mirror.``, and results that need several
+settings, such as ``subjects overlap``. Some facts come from another configuration: the stream of a
+consumer, or the one before an update. Their names show it. A caller without that configuration
+leaves them out, and rules that need them find nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from jsproto.jetstream.api.patterns import (
 
 Facts: TypeAlias = Mapping[str, object]
 
-#: What the server puts where a request says nothing or 0.
+#: The server's values for missing settings and for 0.
 STREAM_DEFAULTS: Final[Facts] = {
     "storage": "file",
     "retention": "limits",
@@ -49,7 +48,8 @@ _GROUP: Final = re.compile(r"[a-zA-Z0-9/_=-]{1,16}").fullmatch
 _CALL: Final = re.compile(r"\{\{\s*(\w+)\s*\([^()]*\)\s*\}\}").fullmatch
 _FUNCTIONS: Final = frozenset(
     {
-        "wildcard", "partition", "splitfromleft", "splitfromright", "slicefromleft", "slicefromright", "split", "left", "right", "random",
+        "wildcard", "partition", "splitfromleft", "splitfromright", "slicefromleft",
+        "slicefromright", "split", "left", "right", "random",
     }
 )  # fmt: skip
 
@@ -97,8 +97,8 @@ def stream_facts(config: StreamConfig) -> Facts:
             {f"transform.{name}": bad for name, bad in _transform(config.subject_transform).items()}
         )
     if config.republish is not None:
-        # A republish of all to all follows the stream's own transform, where that covers its one
-        # subject.
+        # A republish of everything to everything follows the stream's own transform, if that covers
+        # the stream's only subject.
         moved = config.subject_transform
         follows = (
             config.republish.dest == ">"
@@ -113,7 +113,7 @@ def stream_facts(config: StreamConfig) -> Facts:
 
 
 def consumer_facts(config: ConsumerConfig, stream: StreamConfig | None = None) -> Facts:
-    """Facts of a consumer's configuration, and of its stream where that is known."""
+    """Facts of a consumer's configuration, and of its stream if that is known."""
     filters = (
         [config.filter_subject] if config.filter_subject and not config.filter_subjects else []
     ) + list(config.filter_subjects)
@@ -164,7 +164,7 @@ def consumer_facts(config: ConsumerConfig, stream: StreamConfig | None = None) -
 
 
 def update_facts(old: StreamConfig, new: StreamConfig) -> Facts:
-    """Facts of what an update of a stream changes."""
+    """Facts about the changes of a stream's update."""
     before, after = _settings(old, STREAM_DEFAULTS), _settings(new, STREAM_DEFAULTS)
     facts: dict[str, object] = {
         f"{name} changed": before.get(name) != after.get(name)
@@ -187,11 +187,11 @@ def update_facts(old: StreamConfig, new: StreamConfig) -> Facts:
     return facts
 
 
-# ------------------------------------------------------------------------------------------- what they share
+# ------------------------------------------------------------------------------- common functions
 
 
 def _settings(config: Document, defaults: Facts) -> dict[str, object]:
-    """Settings as on the wire; documents within become flat, and nothing or 0 becomes the default."""
+    """Settings as on the wire, nested ones flat; missing ones and 0 become the default."""
     flat: dict[str, object] = dict(defaults)
     for name, value in config.to_wire().items():
         if isinstance(value, dict):
@@ -240,7 +240,7 @@ def _transform(transform: SubjectTransform) -> dict[str, object]:
 
 
 def _mappable(dest: str, source: str) -> bool:
-    """Whether a destination can be one; what only the server can know is taken for good."""
+    """Whether a destination is valid; what only the server can check counts as valid."""
     if not dest:
         return True
     words = dest.split(".")

@@ -1,14 +1,13 @@
-"""What a stream would say to a message, as far as its configuration tells: before the message is
-sent.
+"""Rules for a message to a stream: why the stream would reject it, found before publishing.
 
-Theory. As in :mod:`checks`, each row is one way to be refused, in the order in which the server
-looks (2.15), with its ``err_code``. Three rows have no number, because there the server says
-nothing: a stream that acknowledges nothing, a subject that the stream does not store, so that
-another one gets the message or nobody, and a time to live below that of the stream's markers, which
-becomes as long as that.
+Theory. As in :mod:`rules`, each row is one reason for a rejection, with its ``err_code``, in the
+server's order (2.15). Three rows have no number, because the server does not reject the message:
+the stream sends no acknowledgements; the stream does not store the subject, so another stream or
+none gets the message; the time to live is shorter than that of the stream's markers, and the
+server extends it.
 
-Who looks is who knows the configuration: a stream's handle that has asked for it. It may have
-changed since.
+A caller needs the configuration: a stream handle that has requested it. The configuration may have
+changed since then.
 """
 
 from __future__ import annotations
@@ -37,14 +36,13 @@ def check_publish(
     *,
     headers: Headers | None = None,
 ) -> tuple[RuleViolation, ...]:
-    """What a stream of this configuration would refuse about a message; the first is what it would
-    say.
+    """Reasons why a stream would reject a message; the first is the one that it would send.
 
     Args:
-        config: the stream's configuration, as the server gave it.
-        subject: where the message is published.
+        config: the stream's configuration, as the server sent it.
+        subject: the subject of the message.
         payload: the message.
-        options: what is asked of the stream.
+        options: what the stream must check or do.
         headers: the whole header block, for its size.
     """
     size = len(payload_bytes(payload)) + (0 if headers is None else len(headers.encode()))
@@ -52,14 +50,14 @@ def check_publish(
 
 
 def check_window(config: StreamConfig) -> tuple[RuleViolation, ...]:
-    """What a stream of this configuration would refuse about any message, or never answer."""
+    """Reasons why a stream would reject, or never acknowledge, all messages."""
     return tuple(
         findings(WINDOW_RULES, {setting: getattr(config, setting) for setting in _SETTINGS})
     )
 
 
 def check_batching(config: StreamConfig, *, fast: bool = False) -> tuple[RuleViolation, ...]:
-    """What a stream of this configuration would refuse about any atomic batch, or any fast one."""
+    """Reasons why a stream would reject all atomic batches, or all fast ones."""
     facts = {
         **{setting: getattr(config, setting) for setting in _SETTINGS},
         "fast": fast,
@@ -69,10 +67,10 @@ def check_batching(config: StreamConfig, *, fast: bool = False) -> tuple[RuleVio
 
 
 def refuse(found: tuple[RuleViolation, ...], stream: str) -> None:
-    """Raise the first of what was found.
+    """Raise an error for the first violation.
 
     Raises:
-        InvalidConfig: something was found.
+        InvalidConfig: there is a violation.
     """
     if found:
         raise InvalidConfig(f"expected a message that stream {stream!r} takes, got {found[0]}")
@@ -107,10 +105,9 @@ def _facts(config: StreamConfig, subject: str, size: int, options: PublishOption
 
 
 def _below(ttl: timedelta | str | None, config: StreamConfig) -> bool:
-    """Whether the stream would let a message live longer: as long as the markers that it writes
-    where messages expire.
+    """Whether the stream would extend a message's time to live to that of its delete markers.
 
-    A stream with one message for each subject leaves the time as it is (seen on 2.11.11 to 2.15.1).
+    A stream with one message for each subject does not extend it (seen on 2.11.11 to 2.15.1).
     """
     least = config.subject_delete_marker_ttl
     if not isinstance(ttl, timedelta) or least is None or config.max_msgs_per_subject == 1:
@@ -126,7 +123,7 @@ def _unset(*names: str) -> tuple[Given, ...]:
     return tuple((name, Op.UNSET, None) for name in names)
 
 
-#: What of a configuration the rows look at.
+#: Settings that the rows use.
 _SETTINGS: Final = (
     "no_ack",
     "sealed",
@@ -140,32 +137,69 @@ _SETTINGS: Final = (
     "max_msg_size",
 )
 
-# fmt: off
 WINDOW_RULES: Final = (
-    ConfigRule(0, "no_ack", "the stream acknowledges nothing, so no message of a window ever ends well", _set("no_ack")),
-    ConfigRule(10109, "sealed", "takes no messages any more", _set("sealed")),
+    ConfigRule(
+        0,
+        "no_ack",
+        "the stream sends no acknowledgements, so no message of a window can succeed",
+        _set("no_ack"),
+    ),
+    ConfigRule(10109, "sealed", "the stream stores no messages any more", _set("sealed")),
 )
 BATCH_RULES: Final = (
-    ConfigRule(0, "no_ack", "the stream acknowledges nothing, so no batch ever ends", _set("no_ack")),
-    ConfigRule(10109, "sealed", "takes no messages any more", _set("sealed")),
-    ConfigRule(10174, "allow_atomic", "needed by an atomic batch", _set("atomic") + _unset("allow_atomic")),
-    ConfigRule(10205, "allow_batched", "needed by a fast batch", _set("fast") + _unset("allow_batched")),
+    ConfigRule(
+        0, "no_ack", "the stream sends no acknowledgements, so no batch ends", _set("no_ack")
+    ),
+    ConfigRule(10109, "sealed", "the stream stores no messages any more", _set("sealed")),
+    ConfigRule(
+        10174, "allow_atomic", "needed by an atomic batch", _set("atomic") + _unset("allow_atomic")
+    ),
+    ConfigRule(
+        10205, "allow_batched", "needed by a fast batch", _set("fast") + _unset("allow_batched")
+    ),
 )
 PUBLISH_RULES: Final = (
     ConfigRule(0, "subject", "not stored by this stream", _set("elsewhere")),
-    ConfigRule(0, "no_ack", "the stream acknowledges nothing; publish without waiting", _set("no_ack")),
-    ConfigRule(10109, "sealed", "takes no messages any more", _set("sealed")),
+    ConfigRule(
+        0, "no_ack", "the stream sends no acknowledgements; publish without waiting", _set("no_ack")
+    ),
+    ConfigRule(10109, "sealed", "the stream stores no messages any more", _set("sealed")),
     ConfigRule(10054, "size", "more bytes than max_msg_size", _set("too large")),
-    ConfigRule(10168, "allow_msg_counter", "needed by incr", _set("incr") + _unset("allow_msg_counter")),
-    ConfigRule(10060, "expected_stream", "another stream than this", _set("other stream")),
-    ConfigRule(10166, "allow_msg_ttl", "needed by a time to live", _set("ttl") + _unset("allow_msg_ttl")),
-    ConfigRule(0, "subject_delete_marker_ttl", "the stream would make a shorter time to live as long as this", _set("short ttl")),
-    ConfigRule(10169, "allow_msg_counter", "takes nothing but incr", _set("allow_msg_counter") + _unset("incr")),
-    ConfigRule(10188, "allow_msg_schedules", "needed by a schedule", _set("schedule") + _unset("allow_msg_schedules")),
-    ConfigRule(10188, "allow_msg_schedules", "needed to cancel a schedule", _set("cancel_schedule") + _unset("allow_msg_schedules")),
+    ConfigRule(
+        10168, "allow_msg_counter", "needed by incr", _set("incr") + _unset("allow_msg_counter")
+    ),
+    ConfigRule(10060, "expected_stream", "names another stream", _set("other stream")),
+    ConfigRule(
+        10166, "allow_msg_ttl", "needed by a time to live", _set("ttl") + _unset("allow_msg_ttl")
+    ),
+    ConfigRule(
+        0,
+        "subject_delete_marker_ttl",
+        "the stream would extend a shorter time to live to this",
+        _set("short ttl"),
+    ),
+    ConfigRule(
+        10169,
+        "allow_msg_counter",
+        "the stream accepts only messages with incr",
+        _set("allow_msg_counter") + _unset("incr"),
+    ),
+    ConfigRule(
+        10188,
+        "allow_msg_schedules",
+        "needed by a schedule",
+        _set("schedule") + _unset("allow_msg_schedules"),
+    ),
+    ConfigRule(
+        10188,
+        "allow_msg_schedules",
+        "needed to cancel a schedule",
+        _set("cancel_schedule") + _unset("allow_msg_schedules"),
+    ),
     ConfigRule(10190, "schedule target", "not stored by this stream", _set("target elsewhere")),
     ConfigRule(10203, "schedule source", "not stored by this stream", _set("source elsewhere")),
-    ConfigRule(10111, "allow_rollup_hdrs", "needed by rollup", _set("rollup") + _unset("allow_rollup_hdrs")),
+    ConfigRule(
+        10111, "allow_rollup_hdrs", "needed by rollup", _set("rollup") + _unset("allow_rollup_hdrs")
+    ),
     ConfigRule(10111, "deny_purge", "excludes rollup", _set("rollup", "deny_purge")),
 )
-# fmt: on

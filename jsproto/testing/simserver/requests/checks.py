@@ -98,22 +98,22 @@ _TEXTS: Final[Mapping[tuple[str, str], str]] = {
         "async persist mode is not supported with atomic batch publish"
     ),
     ("subjects", "expected subjects"): "invalid subject",
-    ("subjects", "none twice"): "duplicate subjects detected",
+    ("subjects", "must not repeat"): "duplicate subjects detected",
     (
         "subjects",
-        "everything only with no_ack",
+        "all subjects only with no_ack",
     ): "capturing all subjects requires no-ack to be true",
-    ("subjects", "those of the API only with no_ack"): (
+    ("subjects", "API subjects only with no_ack"): (
         "subjects that overlap with jetstream api require no-ack to be true"
     ),
-    ("subjects", "those of the system only with no_ack"): (
+    ("subjects", "system subjects only with no_ack"): (
         "subjects that overlap with system api require no-ack to be true"
     ),
     ("republish.dest", "must not be stored by the stream itself"): (
         "stream configuration for republish destination forms a cycle"
     ),
-    ("max_deliver", "no limit is said as -1"): "max_deliver must be set to -1",
-    ("max_ack_pending", "no limit is said as -1"): "max_ack_pending must be set to -1",
+    ("max_deliver", "write no limit as -1"): "max_deliver must be set to -1",
+    ("max_ack_pending", "write no limit as -1"): "max_ack_pending must be set to -1",
     ("idle_heartbeat", "exactly 1 s with ack_policy flow_control"): (
         "flow control ack policy heartbeat needs to be 1s"
     ),
@@ -123,11 +123,11 @@ _TEXTS: Final[Mapping[tuple[str, str], str]] = {
 #: where that is judged.
 _API: Final = "$JS.API.>"
 _OF_THE_SERVER: Final = frozenset(
-    {"those of the API only with no_ack", "those of the system only with no_ack"}
+    {"API subjects only with no_ack", "system subjects only with no_ack"}
 )
 _WITH_NO_ACK: Final = _OF_THE_SERVER | {
-    "everything only with no_ack",
-    "everything only with one replica",
+    "all subjects only with no_ack",
+    "all subjects only with one replica",
 }
 #: Numbers whose text is completed by a limit.
 _LIMITS: Final[Mapping[int, str]] = {10107: "4096", 10135: "128KB"}

@@ -204,9 +204,7 @@ def test_a_time_to_live_is_whole_seconds_or_never(ttl, text: str) -> None:
     [timedelta(seconds=2.9), timedelta(seconds=1, microseconds=1), Duration.from_ns(1_000_000_001)],
 )
 def test_parts_of_a_second_are_refused_because_the_server_forgets_them(ttl) -> None:
-    with pytest.raises(
-        InvalidConfig, match=r"expected whole seconds as ttl, .* would make it [12] s"
-    ):
+    with pytest.raises(InvalidConfig, match=r"expected whole seconds as ttl, .* would use [12] s"):
         PublishOptions(ttl=ttl)
     with pytest.raises(InvalidConfig, match="expected whole seconds as ttl of a schedule"):
         Schedule.cron("@daily", "s.b", ttl=ttl)

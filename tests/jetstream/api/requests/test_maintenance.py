@@ -90,7 +90,7 @@ def test_a_subject_has_exactly_one_stream_or_a_typed_error() -> None:
     assert asked == [("$JS.API.STREAM.NAMES", {"subject": "s.a"})]
     with pytest.raises(StreamNotFound, match=r"subject s\.a"):
         run(maintenance.stream_by_subject(API, "s.a"), {"total": 0, "streams": None})
-    with pytest.raises(AmbiguousSubject, match="2 store the subject: A, B") as caught:
+    with pytest.raises(AmbiguousSubject, match="got 2 for the subject: A, B") as caught:
         run(maintenance.stream_by_subject(API, ">"), {"total": 2, "streams": ["A", "B"]})
     assert caught.value.streams == ("A", "B")
     for name in ("", "a b", "\ud800"):

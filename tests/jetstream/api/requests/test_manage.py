@@ -122,7 +122,7 @@ def test_a_refusal_is_one_typed_error_that_says_what_was_asked(steps, answer, er
 
 def test_nobody_there_is_no_jetstream_and_says_where_it_was_looked_for() -> None:
     with pytest.raises(
-        JetStreamNotEnabled, match=r"JetStream API on '\$JS\.hub\.API\.INFO', nobody listens"
+        JetStreamNotEnabled, match=r"JetStream API on '\$JS\.hub\.API\.INFO', got no responders"
     ) as caught:
         run(api.account_info(ApiSubjects.for_domain("hub")), NoResponders("nobody", "x"))
 

@@ -280,7 +280,7 @@ def test_each_refusal_is_its_class_and_says_what_was_asked(client: Client) -> No
         (
             api.account_info(ApiSubjects.for_domain("nowhere")),
             errors.JetStreamNotEnabled,
-            "nobody listens",
+            "got no responders",
         ),
         (
             publish("no.a", expected_last_sequence=5),

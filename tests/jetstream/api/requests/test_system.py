@@ -138,7 +138,7 @@ def test_what_no_server_writes_is_no_answer(body) -> None:
     ],
 )
 def test_an_answer_that_does_not_say_which_server_it_is_from_is_no_answer(body) -> None:
-    with pytest.raises(InvalidResponse, match="says who it is"):
+    with pytest.raises(InvalidResponse, match="names its server"):
         read_answer(message(body), Document)
 
 

@@ -55,7 +55,7 @@ def test_a_configuration_needs_the_highest_level_of_its_features(config, level: 
     assert required_level(config) == level
     check_level(config, level)
     if level:
-        with pytest.raises(InvalidConfig, match=f"this one has API level {level - 1}"):
+        with pytest.raises(InvalidConfig, match=f"got one with API level {level - 1}"):
             check_level(config, level - 1)
 
 
@@ -63,7 +63,7 @@ def test_what_is_lacking_is_named_with_the_server_that_has_it() -> None:
     config = StreamConfig(name="S", allow_batched=True, allow_msg_ttl=True)
     with pytest.raises(
         InvalidConfig,
-        match=r"knows allow_batched \(level 4, server 2\.14\), this one has API level 1",
+        match=r"with allow_batched \(level 4, server 2\.14\), got one with API level 1",
     ):
         check_level(config, 1)
 
