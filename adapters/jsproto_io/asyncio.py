@@ -205,23 +205,6 @@ class Client(AsyncClient):
             self._kicked = self._thread
             self._loop.call_soon(self._pump)
 
-    def _pump(self) -> None:
-        self._kicked = 0
-        if self._barred is None:
-            super()._pump()
-
-    def _received(self) -> None:  # pyright: ignore[reportUnusedFunction] - its link calls it
-        """Bytes came: whoever they wake goes first, so that what is to be sent now and what he
-        sends are one write.
-        """
-        driver = self._driver
-        driver.collect()
-        if driver.woken and not driver.orders:
-            self._wake_all()
-            self._schedule_flush()
-        else:
-            self._pump()
-
     def _arm(self, deadline: float | None) -> None:
         """One timer, and it may be early: a tick that finds nothing due is cheaper than a new timer
         each time.
@@ -251,7 +234,7 @@ class Client(AsyncClient):
     # ------------------------------------------------------------------ the transport
 
     def _dial(self, server: Server) -> None:
-        self._link = link = AsyncioProtocol(self)
+        self._link = link = AsyncioProtocol(self._inlet, self._options, self._links)
         link.dialling = self._spawn(self._dialled(server, link))
 
     async def _dialled(self, server: Server, link: AsyncioProtocol) -> None:
@@ -267,13 +250,12 @@ class Client(AsyncClient):
             else:
                 await self._loop.create_connection(lambda: link, server.host, server.port)
         except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
-            if link.client is not None:
-                self._failed(error)
-                self._pump()
+            if link.inlet is not None:
+                link.inlet.lost(error)
 
-    def _failed(self, error: Exception | None) -> None:
+    def _lost(self, error: Exception | None) -> None:
         self._link = None
-        self._connection.transport_down(self._why(error), self._now())
+        super()._lost(error)
 
     def _hang_up(self) -> None:
         link, self._link = self._link, None

@@ -8,7 +8,7 @@ second is how to wait and how to move bytes; the first is whole, and has one pla
 | for | take | and say |
 |---|---|---|
 | calls that block | `SelectorClient` | `_drive`, to wait in another way: sleep until something comes or ``_deadline`` is due, and call ``_turn(0.0)`` of whoever it came for |
-| coroutines of another framework | `AsyncClient` | `_waiter`, `_woken`, `_wake`: a thing to wait on; `_schedule_flush`, `_arm`: pump soon, tick then; `_dial`, `_write`, `_hang_up`, `_failed`, `_authenticate`: one byte stream; `__aenter__`, `close`: the life; `_places`, `_probe`: for `rtts`; `_run_in_thread`: what waits for a disk, for backups |
+| coroutines of another framework | `AsyncClient` | `_waiter`, `_woken`, `_wake`: a thing to wait on; `_schedule_flush`, `_arm`: pump soon, tick then; `_dial`, `_write`, `_hang_up`, `_authenticate`: one byte stream; `__aenter__`, `close`: the life; `_places`, `_probe`: for `rtts`; `_run_in_thread`: what waits for a disk, for backups |
 
 Two more are there to be overridden. `_away`: whether a verb is called in the client's thread but
 outside of its event loop. `_drop`: close this process's copy of a socket after a fork, without a

@@ -41,8 +41,8 @@ PACKAGES: Final = ("jsproto", "jsproto_io", "jsproto_spark", "attr", "attrs")
 #: What no task imports: folders, and modules of other adapters.
 _LEFT: Final = frozenset({
     "__pycache__", "_testing", "corpus", "testing",
-    "_async_client", "generate.py", "uncolour.py", "websocket_server.py",
-    "anyio.py", "async_backup.py", "asyncio.py", "kit.py", "memory.py", "pytest_plugin.py", "testing.py", "trio.py",
+    "_async_client", "_memory", "generate.py", "uncolour.py", "websocket_server.py",
+    "anyio.py", "async_account.py", "async_backup.py", "asyncio.py", "kit.py", "memory.py", "pytest_plugin.py", "testing.py", "trio.py",
 })  # fmt: skip
 _HERE: Final = "jsproto_spark.code_shipping"
 

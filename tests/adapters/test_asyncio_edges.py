@@ -183,7 +183,7 @@ def test_a_stream_that_opens_when_nobody_wants_it_any_more_is_aborted():
     async def story():
         client = Client("nats://127.0.0.1:1", None, {})
         client._loop = asyncio.get_running_loop()
-        link = AsyncioProtocol(client)
+        link = AsyncioProtocol(client._inlet, client._options, client._links)
         link.hang_up()
         transport = Transport()
         link.connection_made(transport)

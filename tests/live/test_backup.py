@@ -16,6 +16,7 @@ from jsproto.jetstream.api.requests.paging import Listing
 from jsproto.ops.archive import ArchiveLook, Contents
 from jsproto.ops.backup import ARCHIVES, BackupAction, InvalidBackup, RestoreConflict, RestoreFailed
 from jsproto_io import backup
+from jsproto_io._backup import account as account_module
 from jsproto_io.backup import Phase, back_up, load_consumer, load_stream, restore, save
 from jsproto_io.blocking import connect
 
@@ -260,14 +261,14 @@ def test_one_bad_name_keeps_every_stream_from_being_restored_n110(account, there
 def test_a_disk_that_is_full_at_the_origin_ends_the_backup_n110(
     account, there, tmp_path, monkeypatch
 ) -> None:
-    write = backup.written
+    write = account_module.written
 
     def full(path, text) -> None:
         if path.name == "backup.json":
             raise OSError(28, "No space left on device")
         write(path, text)
 
-    monkeypatch.setattr(backup, "written", full)
+    monkeypatch.setattr(account_module, "written", full)
     with pytest.raises(OSError, match="No space left"):
         back_up(account, tmp_path / "b", streams=["ORDERS"])
     with pytest.raises(InvalidBackup, match="interrupted"):
@@ -303,7 +304,7 @@ def test_a_stream_that_is_not_what_was_saved_is_a_failure(
     account, there, tmp_path, monkeypatch
 ) -> None:
     back_up(account, tmp_path / "b", streams=["ORDERS"])
-    monkeypatch.setattr(backup, "unlike", lambda *_: "expected 500 messages, got 499")
+    monkeypatch.setattr(account_module, "unlike", lambda *_: "expected 500 messages, got 499")
     with pytest.raises(RestoreFailed, match="got 499; delete it before another restore"):
         restore(there, tmp_path / "b")
 

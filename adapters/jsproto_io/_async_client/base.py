@@ -14,7 +14,6 @@ every `MANY` commands leave at once, so that the server works while the client s
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
@@ -23,7 +22,6 @@ from time import perf_counter
 from types import TracebackType
 from typing import NoReturn, Self, TypeVar, final, overload
 
-from jsproto.core.callbacks import check_result
 from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.events import Authenticate
 from jsproto.core.connection.server_pool import Server
@@ -45,7 +43,7 @@ from jsproto_io._async_client.messages import AsyncCoreMessage, AsyncMessage
 from jsproto_io._async_client.waits import changed, listening, taking
 from jsproto_io._client.base import Base, not_entered
 from jsproto_io._client.conversations import headers_of, no_result
-from jsproto_io._client.handshake import answer_of, refusal_of
+from jsproto_io._client.handshake import credentials_or_error
 from jsproto_io._client.messages import MANY, SETTLE_PATIENCE
 from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Servers
 from jsproto_io._transport.backend import AddrInfo
@@ -74,20 +72,70 @@ class AsyncGuard:
         """Nothing: other tasks may use the client meanwhile."""
 
 
+@final
+class StreamInlet:
+    """Where the byte streams of a client put what they have; see
+    `jsproto_io._transport.inlet.Inlet`.
+    """
+
+    __slots__ = ("_client",)
+
+    def __init__(self, client: AsyncBase) -> None:
+        self._client = client
+
+    def up(self) -> None:
+        """The stream is open."""
+        client = self._client
+        client._layers.opened(client._now())
+        client._pump()
+
+    def data(self, data: bytes) -> None:
+        """These bytes came. The tasks that they wake run first, so that what the client has to send
+        and what those tasks send are one write.
+        """
+        client = self._client
+        top = client._layers.top
+        if top is None:
+            client._connection.receive_data(data, client._now())
+        else:
+            client._layers.received(top, data, client._now())
+        driver = client._driver
+        driver.collect()
+        if driver.woken and not driver.orders:
+            client._wake_all()
+            client._schedule_flush()
+        else:
+            client._pump()
+
+    def unsent(self, count: int) -> None:
+        """So many bytes are still to leave."""
+        self._client._connection.transport_unsent(count, self._client._now())
+
+    def room(self, count: int) -> None:
+        """The same, and the client sends what it can send now."""
+        self.unsent(count)
+        self._client._pump()
+
+    def lost(self, error: Exception | None) -> None:
+        """The stream is gone, or could not be opened."""
+        self._client._lost(error)
+        self._client._pump()
+
+
 class AsyncBase(Base):
     """A client that waits with ``await``; `jsproto_io._async_client.client` has the other verbs."""
 
-    __slots__ = ("_guard", "_kicked", "_now", "_thread")
+    __slots__ = ("_guard", "_inlet", "_kicked", "_now", "_thread")
 
     MESSAGE = AsyncMessage
     CORE = AsyncCoreMessage
 
-    _now: Callable[[], float]
     _credentials: AsyncCredentials
 
     def __init__(self, servers: Servers, options: ConnectOptions, *, ask: bool) -> None:
         super().__init__(servers, options, ask=ask)
         self._guard = AsyncGuard(self)
+        self._inlet = StreamInlet(self)
         #: The thread that asked for the pump of this turn; 0 if none has.
         self._kicked = 0
         #: The thread that entered the client; 0 before, and when no caller may use it any more.
@@ -225,19 +273,13 @@ class AsyncBase(Base):
         """Find credentials and hand them over, if the handshake that asked is still ``wanted``
         then.
         """
-        failure: JsprotoError | None = None
-        auth = Auth()
-        try:
-            given = self._credentials(order.server, order.nonce)
-            auth = answer_of(order, await given if inspect.isawaitable(given) else given)
-        except Exception as error:  # noqa: BLE001 - whatever the user's function raises is why there are none
-            failure = refusal_of(order, error)
+        given = await credentials_or_error(order, self._credentials)
         if not wanted():
             return  # too late: that handshake is over
-        if failure is None:
-            self._connection.authenticate(auth, self._now())
+        if isinstance(given, Auth):
+            self._connection.authenticate(given, self._now())
         else:
-            self._connection.authentication_failed(failure, self._now())
+            self._connection.authentication_failed(given, self._now())
         self._pump()
 
     # ------------------------------------------------------------------ what an adapter adds
@@ -316,6 +358,11 @@ class AsyncBase(Base):
 
     # ------------------------------------------------------------------ pumping and waiting
 
+    def _pump(self) -> None:
+        self._kicked = 0
+        if self._barred is None:
+            super()._pump()
+
     def _catch_up(self) -> None:
         """Nothing: the event loop reads all the time."""
 
@@ -348,11 +395,3 @@ class AsyncBase(Base):
         while (told := listener.take()) is NEED_DATA:
             await listening(self, listener)
         return told
-
-
-async def finished(doing: object) -> None:
-    """Wait for what a handler began, if it is a coroutine function; any other result is ignored."""
-    if inspect.isawaitable(doing):
-        await doing
-    else:
-        check_result(doing, "the handler")

@@ -17,8 +17,7 @@ from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.request import OpenPull
 from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED, NEED_DATA
-from jsproto_io._async_client.base import finished
-from jsproto_io._async_client.items import FeedItems, unopened
+from jsproto_io._async_client.items import FeedItems, finished, unopened
 from jsproto_io._async_client.waits import putting, racing, taking
 from jsproto_io._client.conversations import (
     alarm,

@@ -8,11 +8,13 @@ An item that is there already is taken without any await and without a pump of i
 
 from __future__ import annotations
 
+import inspect
 from collections import deque
 from collections.abc import Callable
 from threading import get_ident
 from typing import Generic, NoReturn, Self, TypeVar
 
+from jsproto.core.callbacks import check_result
 from jsproto.core.conversation.conversation import Conversation
 from jsproto.driver import WaitSlot, busy
 from jsproto.errors import ConversationClosed
@@ -114,3 +116,11 @@ class SinkItems(Generic[T_co, ItemT_contra]):
             await putting(client, seat)
         if not client._kicked or len(client._connection.outgoing) >= MANY:
             client._wrote()
+
+
+async def finished(doing: object) -> None:
+    """Wait for what a handler began, if it is a coroutine function; any other result is ignored."""
+    if inspect.isawaitable(doing):
+        await doing
+    else:
+        check_result(doing, "the handler")

@@ -216,33 +216,25 @@ class StructuredClient(AsyncClient):
             self._bell.set()
 
     def _pump(self) -> None:
-        self._kicked = 0
-        if self._barred is None:
-            super()._pump()
+        super()._pump()
         if self._driver.closed:
             self._bell.set()
-
-    def _received(self) -> None:
-        """Bytes came: whoever they wake shall write together with what is to be sent now."""
-        driver = self._driver
-        driver.collect()
-        if driver.woken and not driver.orders:
-            self._wake_all()
-            self._schedule_flush()
-        else:
-            self._pump()
 
     # ------------------------------------------------------------------ the transport
 
     def _dial(self, server: Server) -> None:
         if self._inner is not None:
             network = self._network
-            self._link = Stream(self, server) if network is None else network.link(self, server)
+            self._link = (
+                Stream(self._inlet, server, self._options, self.WAYS)
+                if network is None
+                else network.link(self._inlet, self.WAYS)
+            )
             self._inner.start_soon(self._link.live)
 
-    def _failed(self, error: Exception | None) -> None:
+    def _lost(self, error: Exception | None) -> None:
         self._link = None
-        self._connection.transport_down(self._why(error), self._now())
+        super()._lost(error)
 
     def _hang_up(self) -> None:
         link, self._link = self._link, None

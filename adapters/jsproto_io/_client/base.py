@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import ssl
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import partial, reduce
+from functools import partial
 from typing import Final, NoReturn, TypeVar, cast, final
 
 from attrs import evolve
 
 from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.dispatcher import Stats
-from jsproto.core.connection.events import Authenticate, Dial, HangUp, Upgrade
+from jsproto.core.connection.events import Authenticate, Dial, Upgrade
 from jsproto.core.connection.options import Options
 from jsproto.core.connection.server_pool import Server, at_addresses
 from jsproto.core.conversation.conversation import Conversation
@@ -30,9 +29,7 @@ from jsproto.errors import (
     ConnectionClosed,
     ConversationClosed,
     JsprotoError,
-    LinkError,
     LocalProtocolError,
-    TlsFailed,
 )
 from jsproto.errors.tree import cut, shorten
 from jsproto.jetstream.context import JetStream
@@ -40,15 +37,12 @@ from jsproto.jetstream.delivery.ack import NAK
 from jsproto.jetstream.delivery.message import JsMessage, Settlement
 from jsproto.trace.record.recorder import Recorder
 from jsproto.wire.frames import Info
+from jsproto_io._client.layers import LayeredStream
 from jsproto_io._client.messages import CoreMessage
 from jsproto_io._client.options import ConnectOptions, Servers, check_words, options_of
 from jsproto_io._event_logger import EventLogger, watchers_of
-from jsproto_io._layers.stack import ByteFilter, StackedFilter
-from jsproto_io._layers.tls import Filter, TlsFiles
-from jsproto_io._layers.websocket_options import WebSocket, WebSocketClient, speaker
 from jsproto_io._transport.backend import AddrInfo
 from jsproto_io._transport.network import Network, network_here, refuse_real_sockets
-from jsproto_io.proxies import Tunnel, tunnel_of
 from jsproto_io.recording import tape_of
 
 T = TypeVar("T")
@@ -86,45 +80,33 @@ class Base:
         "_barred",
         "_begun",
         "_broken",
-        "_certificates",
         "_connection",
         "_driver",
         "_jetstream",
-        "_layer",
+        "_layers",
         "_network",
         "_options",
-        "_owes",
-        "_secure",
-        "_speaker",
-        "_tunnel",
         "_watchers",
-        "_web",
         "_words",
     )
 
     MESSAGE: type[JsMessage]
     CORE: type[CoreMessage]
 
+    _now: Callable[[], float]
+
     def __init__(self, servers: Servers, options: ConnectOptions, *, ask: bool) -> None:
         check_words(options)
-        self._certificates: ssl.SSLContext | TlsFiles = options.get("tls_context") or TlsFiles()
-        if isinstance(self._certificates, TlsFiles) and "tls_context" in options:
-            self._certificates.context()  # that files are wrong is said at once
-        self._layer: ByteFilter | None = None
         #: Whether the stream refused what was written last: what follows waits for the next link.
         self._broken = False
-        #: Whether the layer has answers for a peer that does not read.
-        self._owes = False
-        self._secure = False
         self._words = options
-        self._web = options.get("websocket") or WebSocket()
-        self._tunnel = tunnel_of(options.get("proxy"))
         self._jetstream = options.get("jetstream") or JetStream()
         self._watchers = watchers_of(options.get("watch"))
-        self._options: Options = options_of(servers, ask=ask, **options)
-        self._speaker: WebSocketClient | None = (
-            speaker() if any(server.web for server in self._options.servers) else None
+        checked = options_of(servers, ask=ask, **options)
+        self._layers = LayeredStream(
+            options, checked, write=self._write, close=self._hang_up, lost=self._lost
         )
+        self._options: Options = checked
         self._begun = False
         self._barred: JsprotoError | None = None
         self._network: Network | None = None
@@ -225,7 +207,7 @@ class Base:
         """Whether nobody here looks up the names of servers: a proxy does, or there is no real
         network.
         """
-        return self._tunnel is not None or self._network is not None
+        return self._layers.tunnel is not None or self._network is not None
 
     # ------------------------------------------------------------------ driving
 
@@ -259,6 +241,7 @@ class Base:
             else Recorder(self._options, entropy=os.urandom, now=now, tape=tape)
         )
         self._driver = Driver(self._connection, self)
+        self._layers.attach(self._connection, self._driver)
         self._driver.attend(EventLogger(self, self._watchers))
         _CLIENTS.add(self)
 
@@ -288,12 +271,13 @@ class Base:
             self._apply_event(driver.orders.popleft())
             driver.collect()
         choked = connection.write_blocked
-        if self._owes and not connection.clogged:
-            self._answer()
+        layers = self._layers
+        if layers.owes and not connection.clogged:
+            layers.answer()
         data = b"" if self._broken else connection.data_to_send()
         if data:
-            if self._layer is not None:
-                data = self._layer.sent(data)
+            if layers.top is not None:
+                data = layers.top.sent(data)
             self._write(data)
             if choked:
                 driver.collect()
@@ -309,117 +293,42 @@ class Base:
 
     def _apply_event(self, order: Order) -> None:
         if isinstance(order, Dial):
-            self._layer = None
-            self._broken = self._owes = False
-            self._secure = order.secure
+            self._broken = False
+            self._layers.begin(secure=order.secure)
             if self._network is None:
                 try:
                     refuse_real_sockets()
                 except LocalProtocolError as error:
-                    self._failed(error)
+                    self._lost(error)
                     return
-            self._dial(order.server if self._tunnel is None else self._tunnel.entrance)
+            self._dial(self._layers.entrance(order.server))
         elif isinstance(order, Authenticate):
             self._authenticate(order)
         elif isinstance(order, Upgrade):
-            self._cover(order.server, secure=True)
+            self._layers.cover(order.server, secure=True)
         else:
-            data = self._connection.data_to_send()
-            layer, self._layer = self._layer, None
-            if layer is not None:
-                data = (layer.sent(data) if data else b"") + layer.close_frame()
+            data = self._layers.farewell(self._connection.data_to_send())
             if data:
                 self._write(data)
             self._hang_up()
 
-    # ------------------------------------------------------------------ layers: TLS and WebSocket
+    # ------------------------------------------------------------------ what the byte stream says
 
-    def _cover(self, server: Server, *, secure: bool, tunnel: Tunnel | None = None) -> None:
-        """Begin to put over the stream that is open what stands between it and the connection."""
-        try:
-            layer = self._layer = self._layers(server, secure=secure, tunnel=tunnel)
-            layer.begin()
-        except (
-            JsprotoError,
-            ValueError,
-        ) as error:  # ValueError: a name that no certificate can show
-            self._hang_up()
-            self._failed(
-                error
-                if isinstance(error, JsprotoError)
-                else TlsFailed(f"expected TLS with {server}: {error}")
-            )
-        else:
-            self._write(layer.outgoing())
-
-    def _layers(self, server: Server, *, secure: bool, tunnel: Tunnel | None) -> ByteFilter:
-        """What stands over the stream, from the lowest on: the way through a proxy, TLS, a
-        WebSocket; one of them at least.
-        """
-        layers: list[ByteFilter] = []
-        if tunnel is not None:
-            layers.append(tunnel.layer(server))
-        if secure:
-            given = self._certificates
-            layers.append(Filter(given.context() if isinstance(given, TlsFiles) else given, server))
-        if server.web and self._speaker is not None:
-            layers.append(self._speaker(self._web, server))
-        return reduce(lambda lower, upper: StackedFilter(upper, lower), layers)
-
-    def _opened_stream(self, now: float) -> None:
+    def _up(self, now: float) -> None:
         """The byte stream is open."""
-        server = self._connection.server
-        if self._secure or server.web or self._tunnel is not None:
-            self._cover(server, secure=self._secure, tunnel=self._tunnel)
-        else:
-            self._connection.transport_up(now)
+        self._layers.opened(now)
 
     def _arrived(self, data: bytes, now: float) -> None:
         """Bytes came from the stream."""
-        if self._layer is None:
+        top = self._layers.top
+        if top is None:
             self._connection.receive_data(data, now)
         else:
-            self._heard(self._layer, data, now)
+            self._layers.received(top, data, now)
 
-    def _heard(self, layer: ByteFilter, data: bytes, now: float) -> None:
-        """They came through a layer."""
-        stood = layer.stands
-        try:
-            said = layer.received(data)
-        except LinkError as error:
-            self._write(layer.outgoing())
-            self._layer = None
-            self._hang_up()
-            self._failed(error)
-            return
-        if self._connection.clogged:
-            self._owes = True
-        else:
-            self._answer()
-        if layer.stands and not stood:
-            self._connection.transport_up(now)
-        if said:
-            self._connection.receive_data(said, now)
-        if layer.ended and not self._leaving():
-            self._hang_up()
-            self._failed(layer.close_reason)
-
-    def _answer(self) -> None:
-        """Write what the layer has to say of its own accord."""
-        self._owes = False
-        answer = self._layer.outgoing() if self._layer is not None else b""
-        if answer:
-            self._write(answer)
-
-    def _leaving(self) -> bool:
-        """Whether the connection has left this stream already; it may be waiting for the next one."""
-        self._driver.collect()
-        return any(isinstance(order, HangUp) for order in self._driver.orders)
-
-    def _why(self, error: Exception | None) -> Exception | None:
-        """Why the stream is gone, which with a layer over it must not end without a word."""
-        layer, self._layer = self._layer, None
-        return error if error is not None or layer is None or layer.ended else layer.cut()
+    def _lost(self, error: Exception | None) -> None:
+        """The byte stream is gone, or could not be opened; a pump follows."""
+        self._connection.transport_down(self._layers.loss(error), self._now())
 
     # ------------------------------------------------------------------ who may use it
 
@@ -445,10 +354,6 @@ class Base:
 
     def _hang_up(self) -> None:
         """Close the byte stream or stop opening it, without waiting and without `transport_down`."""
-        raise NotImplementedError
-
-    def _failed(self, error: Exception | None) -> None:
-        """The byte stream is gone: say `transport_down`; a pump follows."""
         raise NotImplementedError
 
     def _write(self, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Coroutine
 
 from jsproto.core.connection.auth import Auth
@@ -13,6 +14,7 @@ from jsproto.errors import (
     InvalidCredentials,
     JsprotoError,
 )
+from jsproto_io._client.options import AsyncCredentials
 
 
 def unresolved(server: Server, error: Exception) -> ConnectFailed:
@@ -44,3 +46,14 @@ def refusal_of(order: Authenticate, error: Exception) -> JsprotoError:
     return AuthorizationFailed(
         f"expected credentials for {order.server}, asking for them raised {type(error).__name__}"
     )
+
+
+async def credentials_or_error(
+    order: Authenticate, credentials: AsyncCredentials
+) -> Auth | JsprotoError:
+    """Ask for credentials; if that raises, the typed error for it."""
+    try:
+        given = credentials(order.server, order.nonce)
+        return answer_of(order, await given if inspect.isawaitable(given) else given)
+    except Exception as error:  # noqa: BLE001 - whatever the user's function raises is why there are none
+        return refusal_of(order, error)

@@ -47,6 +47,7 @@ _NAMES_BY_RULE: Final = (
     (re.compile(r"__a(enter|exit|iter|next)__"), r"__\1__"),
     (re.compile(r"\bAsync(?=[A-Z])"), "Sync"),
     (re.compile(r"\b_async_client\b"), "_sync_client"),
+    (re.compile(r"\basync_account\b"), "account"),
 )
 #: The package that the files are in.
 _SOURCES: Final = Path(__file__).parent.parent
@@ -54,6 +55,7 @@ _MADE_OF: Final = '"""{about} Made by ``_client/generate.py`` from `{source}`: d
 #: The files that are made word by word: from which file, and its first sentence.
 MADE: Final = {
     "backup.py": ("async_backup.py", "Backups in folders, by a blocking client."),
+    "_backup/account.py": ("_backup/async_account.py", "Streams into a folder and out of it."),
     "_sync_client/client.py": ("_async_client/client.py", "The verbs of a blocking client."),
     "_sync_client/events.py": ("_async_client/events.py", "The events of a connection."),
     "_sync_client/feed.py": ("_async_client/feed.py", "A feed in the hands of a blocking caller."),

@@ -24,7 +24,6 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar, final, overload
 
-from jsproto.core.callbacks import check_result
 from jsproto.core.connection.server_pool import Server
 from jsproto.core.conversation.conversation import Conversation, Stage, StopMode
 from jsproto.core.conversation.settleable import Settleable
@@ -356,12 +355,3 @@ class SyncBase(Base):
             while (told := listener.take()) is NEED_DATA:
                 listening(self, listener)
         return told
-
-
-def finished(done: object) -> None:
-    """Check what a handler has returned.
-
-    Raises:
-        InvalidConfig: it is something to be awaited, which a blocking client cannot do.
-    """
-    check_result(done, "the handler")

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, NoReturn, Self, TypeVar
 
+from jsproto.core.callbacks import check_result
 from jsproto.core.conversation.conversation import Conversation
 from jsproto.driver import WaitSlot
 from jsproto.errors import BusyConversation, ConversationClosed
@@ -158,3 +159,12 @@ class SinkItems(Generic[T_co, ItemT_contra]):
             raise
         finally:
             gate.release()
+
+
+def finished(done: object) -> None:
+    """Check what a handler has returned.
+
+    Raises:
+        InvalidConfig: it is something to be awaited, which a blocking client cannot do.
+    """
+    check_result(done, "the handler")

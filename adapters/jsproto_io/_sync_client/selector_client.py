@@ -212,9 +212,9 @@ class SelectorClient(SyncClient):
         if isinstance(happened, bytes):
             self._arrived(happened, now)
         elif isinstance(happened, ConnectionGone):
-            self._failed(happened.error)
+            self._lost(happened.error)
         elif happened is OPENED:
-            self._opened_stream(now)
+            self._up(now)
         if held:
             connection.transport_unsent(len(plug.unsent), now)
         if self._deadline is not None and self._deadline <= now:
@@ -233,7 +233,8 @@ class SelectorClient(SyncClient):
             if not more or since > self._soon:
                 self._pushed = now
                 more = False
-            self._write(data if self._layer is None else self._layer.sent(data), more=more)
+            top = self._layers.top
+            self._write(data if top is None else top.sent(data), more=more)
             if self._broken:
                 self._come_back()
 
@@ -251,13 +252,10 @@ class SelectorClient(SyncClient):
             server.host, server.port, randomize=options.randomize, within=options.connect_timeout
         )
         if lost is not None:
-            self._failed(lost.error)
+            self._lost(lost.error)
 
     def _hang_up(self) -> None:
         self._plug.hang_up()
-
-    def _failed(self, error: Exception | None) -> None:
-        self._connection.transport_down(self._why(error), self._now())
 
     def _write(self, data: bytes, *, more: bool = False) -> None:
         plug = self._plug

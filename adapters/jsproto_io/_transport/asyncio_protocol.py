@@ -6,40 +6,18 @@ is written goes to the transport. Once nobody wants the stream any more, what wa
 ``close_timeout`` to leave.
 """
 
-# ruff: noqa: SLF001 - client and link are one thing in two classes
-
 from __future__ import annotations
 
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Protocol, cast, final
+from typing import Any, cast, final
 
-from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.options import Options
 from jsproto_io._transport.happy_eyeballs import HappyEyeballs
+from jsproto_io._transport.inlet import Inlet
 from jsproto_io._transport.selector_socket import CHUNK
-
-
-class Owner(Protocol):
-    """The client, as its link sees it."""
-
-    _connection: Connection
-    _options: Options
-    _loop: asyncio.AbstractEventLoop
-    _links: set[AsyncioProtocol]
-    _now: Callable[[], float]
-
-    def _opened_stream(self, now: float) -> None: ...
-
-    def _arrived(self, data: bytes, now: float) -> None: ...
-
-    def _failed(self, error: Exception | None) -> None: ...
-
-    def _received(self) -> None: ...
-
-    def _pump(self) -> None: ...
 
 
 @final
@@ -48,7 +26,7 @@ class AsyncioProtocol(asyncio.BufferedProtocol):
 
     Attributes:
         broken: the stream has refused what was written; ``connection_lost`` will say why.
-        client: who uses it; ``None`` once nobody wants it any more.
+        inlet: where it puts what it has; ``None`` once the client does not want it any more.
         unsent: what it held when it was asked last, or has refused.
     """
 
@@ -56,26 +34,28 @@ class AsyncioProtocol(asyncio.BufferedProtocol):
         "_bound",
         "_end",
         "_keep",
+        "_low",
         "_room",
         "broken",
-        "client",
         "dialling",
+        "inlet",
         "lost",
         "stream",
         "transport",
         "unsent",
     )
 
-    def __init__(self, client: Owner) -> None:
-        self.client: Owner | None = client
+    def __init__(self, inlet: Inlet, options: Options, keep: set[AsyncioProtocol]) -> None:
+        self.inlet: Inlet | None = inlet
         self.broken = False
         self.unsent = 0
         self.dialling: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
         self.stream: socket.socket | None = None
-        self.lost: asyncio.Future[None] = client._loop.create_future()
-        self._keep = client._links
-        self._bound = client._options.close_timeout
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._keep = keep
+        self._bound = options.close_timeout
+        self._low = options.outbound_low
         self._end: asyncio.TimerHandle | None = None
         self._room = memoryview(bytearray(CHUNK))
 
@@ -91,8 +71,8 @@ class AsyncioProtocol(asyncio.BufferedProtocol):
         self.unsent = held + len(data) if self.broken else transport.get_write_buffer_size()
 
     def hang_up(self) -> None:
-        """Nobody wants it any more: let what was written leave, for a while, or stop dialling."""
-        self.client = None
+        """The client does not want it any more: let what was written leave, for a while, or stop dialling."""
+        self.inlet = None
         if self.transport is None:
             if self.dialling is not None:
                 self.dialling.cancel()
@@ -103,21 +83,20 @@ class AsyncioProtocol(asyncio.BufferedProtocol):
 
     def drop(self) -> None:
         """Close this process's copy of the socket, without a word to the peer or to the event loop."""
-        self.client = None
+        self.inlet = None
         if self.stream is not None:
             self.stream.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The stream is open."""
         self.transport = cast("asyncio.Transport", transport)
-        client = self.client
-        if client is None:
+        inlet = self.inlet
+        if inlet is None:
             self.transport.abort()
             return
         self._keep.add(self)
-        self.transport.set_write_buffer_limits(high=client._options.outbound_low)
-        client._opened_stream(client._now())
-        client._pump()
+        self.transport.set_write_buffer_limits(high=self._low)
+        inlet.up()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next bytes go; a plain protocol would be given new memory of 256 KiB each time."""
@@ -129,30 +108,27 @@ class AsyncioProtocol(asyncio.BufferedProtocol):
 
     def heard(self, data: bytes) -> None:
         """These bytes came."""
-        client = self.client
-        if client is not None:
+        inlet = self.inlet
+        if inlet is not None:
             if self.unsent:
-                self._look(client)
-            client._arrived(data, client._now())
-            client._received()
+                inlet.unsent(self._left())
+            inlet.data(data)
 
-    def _look(self, client: Owner) -> None:
-        """Say how much is still to leave."""
+    def _left(self) -> int:
+        """How many bytes are still to leave."""
         if self.transport is not None and not self.broken:
             self.unsent = self.transport.get_write_buffer_size()
-            client._connection.transport_unsent(self.unsent, client._now())
+        return self.unsent
 
     def resume_writing(self) -> None:
         """Enough has left that the core may want to hear of it."""
-        client = self.client
-        if client is not None:
-            self._look(client)
-            client._pump()
+        if self.inlet is not None:
+            self.inlet.room(self._left())
 
     def eof_received(self) -> None:
-        """The peer says nothing more: the transport closes itself behind this."""
-        if self.client is not None:
-            self._look(self.client)
+        """The peer says nothing more: the transport closes itself after this."""
+        if self.inlet is not None:
+            self.inlet.unsent(self._left())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The stream is gone."""
@@ -160,10 +136,9 @@ class AsyncioProtocol(asyncio.BufferedProtocol):
         if self._end is not None:
             self._end.cancel()
         self.lost.set_result(None)
-        client, self.client = self.client, None
-        if client is not None:
-            client._failed(exc)
-            client._pump()
+        inlet, self.inlet = self.inlet, None
+        if inlet is not None:
+            inlet.lost(exc)
 
 
 async def winner_of(

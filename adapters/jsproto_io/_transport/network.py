@@ -19,9 +19,9 @@ from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any, Final, Protocol
 
-from jsproto.core.connection.server_pool import Server
 from jsproto.errors import LocalProtocolError
-from jsproto_io._transport.nursery_stream import Owner
+from jsproto_io._transport.backend import AsyncBackend
+from jsproto_io._transport.inlet import Inlet
 from jsproto_io._transport.selector_socket import ConnectionGone, Happened
 
 
@@ -95,7 +95,7 @@ class Network(Protocol):
         """For a client that blocks."""
         ...
 
-    def link(self, owner: Owner, server: Server) -> Linked:
+    def link(self, inlet: Inlet, ways: AsyncBackend) -> Linked:
         """For a client with a nursery, which starts its life."""
         ...
 

@@ -8,40 +8,19 @@ the kernel does not take is left to a second task. Once nobody wants the stream 
 ends, and what was written has ``close_timeout`` to leave.
 """
 
-# ruff: noqa: SLF001 - client and stream are one thing in two classes
-
 from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, ClassVar, Protocol, final
+from typing import Any, final
 
-from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.options import Options
 from jsproto.core.connection.server_pool import Server
 from jsproto_io._transport.backend import AsyncBackend, Event, Nursery, Scope
 from jsproto_io._transport.happy_eyeballs import HappyEyeballs
+from jsproto_io._transport.inlet import Inlet
 from jsproto_io._transport.selector_socket import CHUNK, taken
-
-
-class Owner(Protocol):
-    """The client, as its stream sees it."""
-
-    WAYS: ClassVar[AsyncBackend]
-    _connection: Connection
-    _options: Options
-    _now: Callable[[], float]
-
-    def _opened_stream(self, now: float) -> None: ...
-
-    def _arrived(self, data: bytes, now: float) -> None: ...
-
-    def _failed(self, error: Exception | None) -> None: ...
-
-    def _received(self) -> None: ...
-
-    def _pump(self) -> None: ...
 
 
 @final
@@ -50,7 +29,7 @@ class Stream:
 
     Attributes:
         broken: the stream takes nothing more; reading it will say why.
-        client: who uses it; ``None`` once nobody wants it any more.
+        inlet: where it puts what it has; ``None`` once the client does not want it any more.
         unsent: what the kernel has not taken, or has refused.
     """
 
@@ -64,18 +43,17 @@ class Stream:
         "_stream",
         "_ways",
         "broken",
-        "client",
+        "inlet",
         "unsent",
     )
 
-    def __init__(self, client: Owner, server: Server) -> None:
-        self.client: Owner | None = client
+    def __init__(self, inlet: Inlet, server: Server, options: Options, ways: AsyncBackend) -> None:
+        self.inlet: Inlet | None = inlet
         self.broken = False
         self.unsent = bytearray()
-        self._ways = client.WAYS
-        self._scope = client.WAYS.scope()
+        self._ways = ways
+        self._scope = ways.scope()
         self._server = server
-        options = client._options
         self._bound = options.close_timeout
         self._race = partial(
             HappyEyeballs, server.host, randomize=options.randomize, within=options.connect_timeout
@@ -145,11 +123,10 @@ class Stream:
         """
         stream = self._stream
         readable = self._ways.readable
-        client = self.client
-        if client is None:
+        inlet = self.inlet
+        if inlet is None:
             return
-        client._opened_stream(client._now())
-        client._pump()
+        inlet.up()
         while True:
             await readable(stream)
             try:
@@ -159,24 +136,22 @@ class Stream:
             except OSError as error:
                 self._lost(error)
                 return
-            if self.client is None:
+            if self.inlet is None:
                 return
             if not data:
                 self._lost(None)
                 return
-            client._arrived(data, client._now())
-            client._received()
+            inlet.data(data)
 
     def _lost(self, error: Exception | None) -> None:
         self._scope.cancel()
-        client, self.client = self.client, None
-        if client is not None:
-            client._failed(error)
-            client._pump()
+        inlet, self.inlet = self.inlet, None
+        if inlet is not None:
+            inlet.lost(error)
 
     def hang_up(self) -> None:
-        """Nobody wants it any more: let what was written leave, for a while, or stop dialling."""
-        self.client = None
+        """The client does not want it any more: let what was written leave, for a while, or stop dialling."""
+        self.inlet = None
         if self.unsent:
             self._scope.deadline = self._ways.now() + self._bound
         else:
@@ -184,7 +159,7 @@ class Stream:
 
     def drop(self) -> None:
         """Close this process's copy of the socket, without a word to the peer or to the event loop."""
-        self.client = None
+        self.inlet = None
         if self._opened is not None:
             self._opened.close()
 
@@ -214,9 +189,7 @@ class Stream:
         while self.unsent and not self.broken:
             await self._ways.writable(self._stream)
             del self.unsent[: self._taken(self.unsent)]
-            client = self.client
-            if client is not None:
-                client._connection.transport_unsent(len(self.unsent), client._now())
-                client._pump()
-        if self.client is None:
+            if self.inlet is not None:
+                self.inlet.room(len(self.unsent))
+        if self.inlet is None:
             self._scope.cancel()
