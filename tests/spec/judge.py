@@ -31,11 +31,11 @@ OURS = "jsproto "
 
 HEAD = """# Clients, judged
 
-Made by `python tests/spec/judge.py`; a test compares. Each client played each scenario against a real server, through the tap
-(`jsproto record`), and `jsproto lint` read what was said: {versions}.
+`python tests/spec/judge.py` makes this page; a test compares it. Each client played each scenario against a real server, through
+the tap (`jsproto record`), and `jsproto lint` judged the recording: {versions}.
 
-`python tests/long/foreign.py --client CLIENT --scenario SCENARIO` plays one anew. A cell names the rules that were broken; `·` is none, `n/a` is not
-played, for a reason given below.
+`python tests/long/foreign.py --client CLIENT --scenario SCENARIO` plays one again. A cell names the broken rules; `·` means none,
+`n/a` means not played, for a reason below.
 
 """
 

@@ -28,9 +28,9 @@ WORDS = {"explained": "explained", "not modelled": "not modelled", "": "equal"}
 
 HEAD = """# The model server against recorded servers
 
-Made by `python tests/spec/prove.py` of the recordings and of `model.toml`, where the reasons stand; a test compares.
-Each scenario was recorded on real servers, byte by byte. The model is told what the client said, at the same times; **equal** means
-that it answers every frame of every subscription as that server did, after ids, names, ports and times.
+`python tests/spec/prove.py` makes this page from the recordings and from `model.toml`, which has the reasons; a test compares it.
+Each scenario was recorded on real servers, byte by byte. The model gets what the client sent, at the same times. **equal** means that
+it answers every frame of every subscription as that server did, apart from ids, names, ports and times.
 
 {counts}
 
