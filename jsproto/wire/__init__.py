@@ -1,3 +1,1 @@
-"""The grammar of the line, of both sides: frames, commands, parser, encoder, headers, subjects and
-ids.
-"""
+"""The NATS client protocol: frames, commands, parser, encoder, headers, subjects and ids."""

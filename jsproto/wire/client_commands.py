@@ -1,13 +1,13 @@
-"""The server's half of the grammar: an incremental reader of what clients say.
+"""Parse the commands that a client sends to a server, from bytes in any pieces.
 
-Bytes in any pieces go in, commands come out as small tuples. The reader knows the line and nothing
-else: whether a client may say something is the session's business. What breaks the grammar ends the
-reader for good with one :class:`MalformedCommand`, which carries the -ERR text, or ``""`` where the
-real server hangs up without a word.
+The server of `jsproto.testing` and the trace tools use it. The parser knows the grammar only: the
+server's session decides whether a client may send a command. A violation of the grammar ends the
+parser for good with one :class:`MalformedCommand`. It carries the -ERR text, or ``""`` where
+nats-server closes the connection without an -ERR.
 
-Tokens are parted by runs of blanks and tabs, operations are case-insensitive, a line ends at LF
-with or without CR, what stands behind PING and PONG is ignored, payloads are counted and must be
-followed by CR LF (nats-server ``parser.go``).
+Runs of blanks and tabs separate tokens. Operations are case-insensitive. A line ends at LF, with or
+without CR. Text after PING and PONG is ignored. The line announces the size of a payload, and CR LF
+must follow the payload (nats-server ``parser.go``).
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import re
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
-#: Longest argument of one line: subject, reply and numbers of a PUB, or the whole of CONNECT
-#: (server option ``max_control_line``).
+#: Most bytes of the arguments of one line: subject, reply and sizes of a PUB, or the JSON of
+#: CONNECT (server option ``max_control_line``).
 MAX_CONTROL_LINE: Final = 4096
-#: Header block and payload together (server option ``max_payload``).
+#: Most bytes of header block and payload together (server option ``max_payload``).
 MAX_PAYLOAD: Final = 1_048_576
-#: More digits than any payload can have: a longer number is refused before it is converted.
+#: A number with more digits exceeds any payload; it is rejected before it is converted.
 _MAX_DIGITS: Final = 10
 
 UNKNOWN_OPERATION: Final = "Unknown Protocol Operation"
 MAX_CONTROL_LINE_EXCEEDED: Final = "maximum control line exceeded"
 MAX_PAYLOAD_VIOLATION: Final = "Maximum Payload Violation"
 
-#: The usual line of a PUB: what it says must still be within its bounds.
+#: The usual form of a PUB line. The caller still checks its sizes against the limits.
 _PUB: Final = re.compile(rb"PUB (\S+(?: \S+)?) ([0-9]{1,%d})\r\n" % _MAX_DIGITS)
-#: How a line begins that can become a publish.
+#: Beginnings of a line that may become a publish.
 _PUBLISHES: Final = (b"PUB ", b"HPUB ")
 _PAYLOAD_OPS: Final = frozenset({b"PUB", b"HPUB"})
-#: A subject, or a subject and a reply.
+#: Number of names of a publish: a subject, or a subject and a reply.
 _NAMES: Final = (1, 2)
 _OPS: Final = (b"PUB", b"HPUB", b"SUB", b"UNSUB", b"PING", b"PONG", b"CONNECT", b"+OK", b"-ERR")
 
@@ -48,7 +48,7 @@ class ClientVerb(Enum):
 
 
 class ConnectLine(NamedTuple):
-    """CONNECT with its JSON as it came."""
+    """CONNECT with its JSON text, not parsed."""
 
     body: bytes
 
@@ -78,7 +78,7 @@ class UnsubLine(NamedTuple):
 
 
 class MalformedCommand(NamedTuple):
-    """The client broke the grammar: say ``text`` (nothing if empty) and hang up."""
+    """The client violated the grammar: send -ERR with ``text`` unless it is empty, then close."""
 
     text: str
 
@@ -89,7 +89,7 @@ ClientCommand: TypeAlias = (
 
 
 class ClientCommandParser:
-    """Turns bytes of one client into commands."""
+    """Incremental parser of the bytes that one client sends."""
 
     __slots__ = (
         "_awaited",
@@ -107,28 +107,28 @@ class ClientCommandParser:
     ) -> None:
         self._max_payload = max_payload
         self._max_line = max_control_line
-        #: Bytes of a command not yet complete, as they came, and how many they are.
+        #: The pieces of an incomplete command, and their size in bytes.
         self._held: list[bytes] = []
         self._size = 0
-        #: The PUB or HPUB whose payload is still on its way: subject, reply, header length (-1:
-        #: PUB), total.
+        #: The PUB or HPUB whose payload is incomplete: subject, reply, header length (-1 for PUB),
+        #: total.
         self._partial: tuple[str, str, int, int] | None = None
-        #: Do not look again, nor join, before so many bytes are there: keeps large payloads in
-        #: small pieces linear.
+        #: Do not join the pieces before this many bytes are there. This keeps the cost of a large
+        #: payload in small pieces linear.
         self._awaited = 0
-        #: What is held is the beginning of a publish, which may become anything before its line
-        #: ends or gets too long.
+        #: The held bytes begin a publish whose line has no LF yet and is within its limit.
         self._open = False
         self._dead = False
 
     @property
     def held(self) -> int:
-        """Bytes that belong to a command not yet complete."""
+        """Number of bytes that belong to an incomplete command."""
         return self._size
 
     def feed(self, data: bytes) -> list[ClientCommand]:
-        """The commands that these bytes complete, in order. After a :class:`MalformedCommand`
-        nothing comes any more.
+        """Return the commands that these bytes complete, in order.
+
+        After a :class:`MalformedCommand` the result is always empty.
         """
         if self._dead:
             return []
@@ -163,9 +163,8 @@ class ClientCommandParser:
                 stop = at + total
                 if buffer[stop : stop + 2] != b"\r\n":
                     self._check_tail(buffer, stop)
-                    self._awaited = (
-                        total + 1
-                    )  # with the first byte of the end it may be broken already
+                    # One byte more than the payload can already show that no CR LF follows it.
+                    self._awaited = total + 1
                     return at
                 middle = at + max(0, header)
                 block = None if header < 0 else buffer[at:middle]
@@ -234,12 +233,12 @@ class ClientCommandParser:
         return _text(words[0]), reply, header, total
 
     def _check_tail(self, buffer: bytes, at: int) -> None:
-        """The two bytes behind a payload, as far as they are there, must be CR LF."""
+        """Check that the bytes after a payload are CR LF, as far as they have arrived."""
         if not b"\r\n".startswith(buffer[at : at + 2]):
             raise _BrokenError(UNKNOWN_OPERATION)
 
     def _check_beginning(self, start: bytes) -> None:
-        """A line without its end: can it still become an operation, and is it within its bound?"""
+        """Check a line without LF: it must be able to become an operation within the limit."""
         op, blank, arguments = start.replace(b"\t", b" ").partition(b" ")
         word = op.upper().rstrip(b"\r")
         known = any(each.startswith(word) for each in _OPS) or word.startswith(
@@ -252,7 +251,7 @@ class ClientCommandParser:
 
 
 class _BrokenError(Exception):
-    """Carries the -ERR text out of the depths of one ``feed``."""
+    """Carries the -ERR text out of a nested call of ``feed``."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -274,8 +273,8 @@ def _unsubscribe(words: list[bytes]) -> UnsubLine:
         try:
             return UnsubLine(_text(words[0]), _number(words[1]))
         except _BrokenError:
-            # A limit that is no number counts as none: the subscription ends at once (nats-server
-            # ``processUnsub``).
+            # A limit that is no number counts as absent: the subscription ends at once
+            # (nats-server ``processUnsub``).
             return UnsubLine(_text(words[0]), 0)
     raise _BrokenError("")
 
@@ -287,5 +286,5 @@ def _number(word: bytes) -> int:
 
 
 def _text(word: bytes) -> str:
-    """Subjects are bytes to the server; what is no UTF-8 survives the way in and out again."""
+    """Decode a name. A subject need not be UTF-8; other bytes become surrogate escapes."""
     return word.decode("utf-8", "surrogateescape")

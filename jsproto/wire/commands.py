@@ -1,7 +1,7 @@
-"""What a client can say: the closed set of commands that the encoder turns into bytes.
+"""The commands that a client can send to the server.
 
-Commands are values. Whoever builds one says what is wished; `encoder.encode` checks every name in
-it and gives the bytes, or refuses with a typed error before a single byte exists.
+A command is a plain value. `encoder.encode` checks every name in it and returns its bytes. If a
+check fails, it raises a typed error before any byte exists.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from jsproto.wire.secret import RedactedSecret, secret_text
 @final
 @frozen(kw_only=True)
 class Connect(RedactedSecret):
-    """CONNECT. ``headers`` and ``no_responders`` are always on: without them statuses arrive as
-    empty messages.
+    """The CONNECT command.
 
-    The four secrets never appear in a ``repr`` or in a pickle. Members left at ``None`` are not
-    sent.
+    ``headers`` and ``no_responders`` are always sent as true, because statuses would otherwise
+    arrive as empty messages. Fields that are ``None`` are not sent. The four secrets (``password``,
+    ``auth_token``, ``jwt``, ``sig``) never appear in a ``repr`` or in a pickle.
     """
 
     verbose: bool = False
@@ -44,10 +44,10 @@ class Connect(RedactedSecret):
 @final
 @define(unsafe_hash=True)
 class Publish:
-    """PUB, or HPUB when there are headers. A payload that is text goes out as UTF-8.
+    """PUB, or HPUB when there are headers. A text payload is sent as UTF-8.
 
-    Made once for each message, so it is not frozen (a fourth of the cost) and read-only by
-    agreement.
+    The class is not frozen, because one is created for each message and a frozen class costs four
+    times as much. Treat it as read-only.
     """
 
     subject: str
@@ -59,9 +59,7 @@ class Publish:
 @final
 @frozen
 class Sub:
-    """SUB: interest of ``sid`` in ``subject``, shared with the other members of ``queue`` if one is
-    named.
-    """
+    """SUB: subscribe ``sid`` to ``subject``, as a member of ``queue`` if it is not empty."""
 
     subject: str
     sid: str
@@ -71,8 +69,9 @@ class Sub:
 @final
 @frozen
 class Unsub:
-    """UNSUB; with ``limit`` > 0 the server ends the subscription after that many messages counted
-    from its start.
+    """UNSUB: end a subscription at once, or after ``limit`` messages.
+
+    The server counts the messages from the start of the subscription.
     """
 
     sid: str
@@ -82,7 +81,7 @@ class Unsub:
 @final
 @frozen
 class Ping:
-    """PING, the fence: its PONG comes after the server has worked off everything before it."""
+    """PING: the server answers with PONG after it has processed everything sent before."""
 
 
 @final

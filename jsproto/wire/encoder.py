@@ -1,14 +1,14 @@
-"""The encoder: commands in, bytes out; what would not be exactly one frame is refused.
+"""Encode commands as bytes; refuse input that would not become exactly one frame.
 
-Theory. Every name and header of a command is checked before a byte exists, and every size is
-counted on the bytes that are written, so no input of a user can end its line early or begin another
-one. There is one way around the checks, :func:`encode_pub_trusted`, for names that the parser has
-read off the line (acks) or that were checked when they were made (inboxes).
+Theory. The encoder checks every name and header of a command before any byte exists. It counts
+sizes on the bytes that are written. Therefore no input of a user can end its line early or begin
+another command. Only :func:`encode_pub_trusted` skips the checks. It is for names that the parser
+read (the reply subject of an ack) or that were checked when they were created (inboxes).
 
-The server takes at most 4096 bytes of arguments in a control line, by default, and closes the link
-of whoever sends more (server/const.go MAX_CONTROL_LINE_SIZE): longer lines are refused here.
-CONNECT alone is not judged, since the server's limit is not known before and credentials cannot be
-made shorter.
+By default the server accepts at most 4096 bytes of arguments in a control line and closes the
+connection of a client that sends more (server/const.go MAX_CONTROL_LINE_SIZE). The encoder refuses
+longer lines. CONNECT is exempt: its client does not know the server's limit yet, and credentials
+cannot be shortened.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ PING: Final = b"PING\r\n"
 PONG: Final = b"PONG\r\n"
 _CRLF: Final = b"\r\n"
 
-#: The longest of our operations is ``HPUB``, so no line within this bound has more than 4096 bytes
-#: of arguments.
+#: Longest control line. The longest operation is ``HPUB``, so a line within this limit never has
+#: more than 4096 bytes of arguments.
 _MAX_LINE: Final = 4096 + len("PUB \r\n")
 
-#: Members of CONNECT in the order in which they are written: (name on the wire, attribute).
+#: Fields of CONNECT in the order in which they are written: (name on the wire, attribute).
 _CONNECT: Final = (
     ("verbose", "verbose"),
     ("pedantic", "pedantic"),
@@ -62,18 +62,18 @@ _CONNECT: Final = (
 
 
 def encode(command: Command, *, max_payload: int | None = None) -> bytes:
-    """The bytes of one command.
+    """Return the bytes of one command.
 
     Args:
-        command: what to say.
+        command: the command to encode.
         max_payload: most bytes of header block and payload together, from the newest INFO; ``None``
-            is no limit.
+            means no limit.
 
     Raises:
-        InvalidSubject: a subject, queue or sid that the line cannot carry.
+        InvalidSubject: a subject, queue or sid cannot stand in a control line.
         PayloadTooLarge: header block and payload exceed ``max_payload``.
-        InvalidConfig: CONNECT holds text that UTF-8 cannot carry.
-        LocalProtocolError: a payload that is no bytes and no text, a negative limit.
+        InvalidConfig: CONNECT holds text that cannot be encoded as UTF-8.
+        LocalProtocolError: the payload is neither bytes nor text, or a limit is negative.
     """
     match command:
         case Publish(subject, payload, reply, headers):
@@ -101,15 +101,17 @@ def encode_publish(
     max_payload: int | None = None,
     checked: bool = False,
 ) -> bytes:
-    """PUB, or HPUB if the headers say anything. Raises as :func:`encode` does.
+    """Return the bytes of PUB, or of HPUB if there are headers.
+
+    It raises the same errors as :func:`encode`.
 
     Args:
-        subject: where to.
-        payload: what; text goes out as UTF-8.
-        reply: where answers go.
-        headers: what stands before the payload.
-        max_payload: most bytes of headers and payload; ``None`` is no limit.
-        checked: the reply is an inbox of ours, which was checked when it was made.
+        subject: the subject to publish to.
+        payload: the payload; text is sent as UTF-8.
+        reply: the subject for replies, or ``""``.
+        headers: the headers of the message.
+        max_payload: most bytes of headers and payload together; ``None`` means no limit.
+        checked: the reply is an inbox of this client, which was checked when it was created.
     """
     publish_subject(subject)
     if reply and not checked:
@@ -125,7 +127,8 @@ def encode_publish(
         total += len(block)
     if max_payload is not None and total > max_payload:
         raise PayloadTooLarge(
-            f"expected at most {max_payload} bytes of headers and payload, got {total} on subject {shorten(subject)}"
+            f"expected at most {max_payload} bytes of headers and payload, got {total}"
+            f" on subject {shorten(subject)}"
         )
     if not block:
         line = (
@@ -143,8 +146,9 @@ def encode_publish(
 
 
 def encode_pub_trusted(subject: str, reply: str, payload: bytes) -> bytes:
-    """PUB of names that the parser gave or that were checked before; ``reply`` may be ``""``.
-    Checks nothing.
+    """Return the bytes of a PUB without checking any name.
+
+    It is for names that the parser read or that were checked before. ``reply`` may be ``""``.
     """
     line = (
         f"PUB {subject} {reply} {len(payload)}\r\n"
@@ -153,12 +157,12 @@ def encode_pub_trusted(subject: str, reply: str, payload: bytes) -> bytes:
     )
     try:
         return b"%b%b\r\n" % (line.encode(), payload)
-    except UnicodeEncodeError:  # a name that is no UTF-8 goes back as it came
+    except UnicodeEncodeError:  # a name that is not UTF-8 is sent back as the bytes that arrived
         return b"%b%b\r\n" % (line.encode("utf-8", "surrogateescape"), payload)
 
 
 def encode_sub(subject: str, sid: str, queue: str = "") -> bytes:
-    """SUB. Raises InvalidSubject."""
+    """Return the bytes of SUB. Raises InvalidSubject."""
     subscription_subject(subject)
     middle = f" {queue_name(queue)}" if queue else ""
     line = f"SUB {subject}{middle} {sid_token(sid)}\r\n".encode()
@@ -168,8 +172,11 @@ def encode_sub(subject: str, sid: str, queue: str = "") -> bytes:
 
 
 def encode_unsub(sid: str, limit: int = 0) -> bytes:
-    """UNSUB, at once or behind ``limit`` messages since the SUB. Raises InvalidSubject and
-    LocalProtocolError.
+    """Return the bytes of UNSUB; ``limit`` counts messages since the SUB, 0 means at once.
+
+    Raises:
+        InvalidSubject: the sid cannot stand in a control line.
+        LocalProtocolError: ``limit`` is not an integer of 0 or more.
     """
     sid_token(sid)
     if not isinstance(limit, int) or limit < 0:
@@ -181,8 +188,13 @@ def encode_unsub(sid: str, limit: int = 0) -> bytes:
 
 
 def encode_connect(command: Connect) -> bytes:
-    """CONNECT with every member that is set, all credentials together (B172), headers and
-    no_responders on.
+    """Return the bytes of CONNECT.
+
+    It writes every field that is set, all credentials together, and ``headers`` and
+    ``no_responders`` as true.
+
+    Raises:
+        InvalidConfig: a field holds text that cannot be encoded as UTF-8.
     """
     members: dict[str, object] = {"headers": True, "no_responders": True}
     for wire_name, name in _CONNECT:
@@ -192,16 +204,17 @@ def encode_connect(command: Connect) -> bytes:
     broken = [wire_name for wire_name, value in members.items() if not fits_utf8(str(value))]
     if broken:
         raise InvalidConfig(
-            f"expected text that UTF-8 can carry in CONNECT, got other in {', '.join(broken)}"
+            f"expected text that UTF-8 can carry in CONNECT, got other text in {', '.join(broken)}"
         )
     return f"CONNECT {json.dumps(members, ensure_ascii=False, separators=(',', ':'))}\r\n".encode()
 
 
 def payload_bytes(payload: object) -> bytes:
-    """The bytes of a payload that a user gave: text goes out as UTF-8.
+    """Return the bytes of a payload; text is encoded as UTF-8.
 
     Raises:
-        LocalProtocolError: it is no bytes and no text, or text that UTF-8 cannot carry.
+        LocalProtocolError: the payload is neither bytes nor text, or is text that cannot be encoded
+            as UTF-8.
     """
     if isinstance(payload, str):
         try:
@@ -209,7 +222,8 @@ def payload_bytes(payload: object) -> bytes:
         except UnicodeEncodeError as error:
             at = error.start
         raise LocalProtocolError(
-            f"expected bytes or text that UTF-8 can carry as payload, got a lone surrogate at character {at}"
+            "expected bytes or text that UTF-8 can carry as payload,"
+            f" got a lone surrogate at character {at}"
         )
     if isinstance(payload, (bytes, bytearray, memoryview)):
         return bytes(cast("bytes", payload))

@@ -1,14 +1,13 @@
-"""What the server can say: the closed set of frames that the parser yields.
+"""The frames that a server sends: the types that the parser returns.
 
-A message is the one frame that comes by the hundred thousand, so it is a plain tuple, the cheapest
-thing Python can build (33 ns against 490 for a frozen attrs class); everything else is rare and has
-a class of its own.
+A message is the only frame that arrives in large numbers. Therefore it is a plain tuple, which
+Python builds in 33 ns; a frozen attrs class takes 490 ns. Each other frame has a class of its own.
 
     Delivery = (sid, subject, reply, block, payload)
 
-``sid`` stays the text that the client chose; ``reply`` is ``""`` when the frame has none; ``block``
-is the whole header block including its last empty line, or ``None`` for MSG. Header blocks are
-looked at by whoever wants to know (lazily).
+``sid`` is the text that the client chose. ``reply`` is ``""`` when the frame has none. ``block`` is
+the whole header block including its last empty line, or ``None`` for MSG. The parser does not parse
+header blocks; code that needs a header parses the block later.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from attrs import field, frozen
 #: ``(sid, subject, reply, header block or None, payload)`` of one MSG or HMSG.
 Delivery: TypeAlias = tuple[str, str, str, bytes | None, bytes]
 
-#: Positions in a :data:`Delivery`, for code that must not unpack.
+#: Positions in a :data:`Delivery`, for code that reads one field without unpacking.
 SID: Final = 0
 SUBJECT: Final = 1
 REPLY: Final = 2
@@ -40,10 +39,9 @@ class Control(Enum):
 @final
 @frozen(kw_only=True)
 class Info:
-    """The server's INFO, typed. Members that it left out have the value that the protocol gives
-    them.
+    """The server's INFO. A field that the server left out has the protocol's default.
 
-    ``raw`` keeps every member as it came, also those that this version does not know.
+    ``raw`` keeps every member of the JSON, also those that this version does not know.
     """
 
     server_id: str = ""
@@ -74,7 +72,7 @@ class Info:
 @final
 @frozen
 class Err:
-    """A ``-ERR`` line; ``text`` is without its quotes."""
+    """A ``-ERR`` line; ``text`` has no quotes around it."""
 
     text: str
 

@@ -1,13 +1,13 @@
-"""The headers of many messages at once: blocks of one form are read by columns instead of line by
-line.
+"""Parse the header blocks of many messages at once, column by column.
 
-Theory. What one publisher writes looks alike: the same names in the same order, only values differ.
-Such blocks are joined, decoded and cut into lines together; the lines of one place in all blocks
-begin with the same name, so cutting all of them at that name gives all its values. As in
-`jsproto.wire.batch_parser` it is a guess that proves itself: the first and the last line of each
-block are what they must be, each cut gives as many values as there are blocks, and there is no line
-end or blank where none may be. Whatever does not fit is read block by block, as if nobody had
-guessed.
+Theory. The blocks of one publisher often have the same names in the same order; only the values
+differ. :func:`pairs_of_all` joins such blocks, decodes them once and splits them into lines. The
+lines at one position of all blocks begin with the same name. Splitting their joined text at that
+name gives all values of the column.
+
+As in `jsproto.wire.batch_parser`, the function assumes this form and then proves it. The first and
+the last line of each block must be as expected. Each split must give one value for each block. No
+line end or blank may stand at a wrong place. If a check fails, each block is parsed alone.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from typing import Final, cast
 from jsproto.wire.headers import MOST_LINES, Pairs, is_name, pairs_of
 
 _HEAD: Final = "NATS/1.0"
-#: So few blocks are not worth a guess.
+#: Fewer blocks than this are parsed one by one.
 _FEW: Final = 4
 
 
 def pairs_of_all(blocks: Sequence[bytes | None]) -> list[Pairs]:
-    """Names and values of each block in order: what ``pairs_of`` gives for it, and nothing for
-    ``None``.
+    """Return the names and values of each block in order; ``None`` gives an empty tuple.
+
+    The result for a block equals that of ``pairs_of``.
     """
     if len(blocks) >= _FEW and None not in blocks:
         found = _by_columns(cast("Sequence[bytes]", blocks))
@@ -41,11 +42,11 @@ def pairs_of_all(blocks: Sequence[bytes | None]) -> list[Pairs]:
 
 
 def _by_columns(blocks: Sequence[bytes]) -> list[Pairs] | None:
-    """The pairs of blocks, or ``None`` if they are not of one form."""
+    """Return the pairs of blocks of one form, or ``None`` if the forms differ."""
     count = len(blocks)
     text = b"".join(blocks).decode("utf-8", "surrogateescape")
     lines = text.split("\r\n")
-    # The last block ends with the text: behind its last line there is one piece more.
+    # The text ends with the last block, so the split gives one more, empty piece.
     width, odd = divmod(len(lines) - 1, count)
     if (
         odd
@@ -68,6 +69,6 @@ def _by_columns(blocks: Sequence[bytes]) -> list[Pairs] | None:
         if not colon or len(values) != count or not is_name(name):
             return None
         if list(map(str.strip, values)) != values:
-            return None  # blanks around a value are no part of it
+            return None  # blanks around a value do not belong to it
         columns.append(list(zip(repeat(name), values, strict=False)))
     return list(zip(*columns, strict=True)) if columns else [()] * count

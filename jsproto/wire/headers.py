@@ -1,29 +1,28 @@
-"""The header block of a message: an ordered multimap that loses nothing and never raises while
-reading (ADR-4).
+"""Header blocks of messages: an ordered multimap that keeps every header (ADR-4).
 
-Theory. On the wire a block is ``NATS/1.0[ <status>[ <description>]]`` and lines ``Name: value``,
-each ended by CR LF, closed by an empty line. The server passes a publisher's block on as it came,
-so whatever anybody wrote can arrive here: repeated names, odd case, no blank behind the colon,
-lines without a colon, LF alone, no version line at all. Reading is therefore total: damage is local
-to its line and listed in :attr:`Headers.defects`, every other header is there.
+Theory. On the wire a block is ``NATS/1.0[ <status>[ <description>]]`` and lines ``Name: value``.
+CR LF ends each line, and an empty line ends the block. The server passes the block of a publisher
+on without a change. So a block may have repeated names, unusual case, no blank after the colon,
+lines without a colon, LF alone, or no version line. Parsing never raises: a damaged line affects
+that line only and is listed in :attr:`Headers.defects`. Every other header is kept.
 
-Writing is strict: what this class builds can neither end its line nor its block early, nor be read
-as another name.
+Building is strict. A name or value that this class accepts can neither end its line or block early
+nor be parsed as another header.
 
-What is decided here:
+Rules:
 
 - Names keep their case; two spellings are two names (server: look-ups are byte-exact, client.go
   ``sliceHeader``).
-- Values are UTF-8; bytes that are none survive as surrogate escapes and are written back as the
-  same bytes.
-- Blanks and tabs around a value are no part of it. Reading strips them; building *refuses* them,
-  since the server keeps trailing ones (``Nats-Msg-Id: 1`` and ``Nats-Msg-Id: 1<blank>`` are two ids
-  to it) and no reader would give them back.
-- A line that starts with a blank is not joined to the one before: folding is obsolete and a way to
-  hide a header.
+- Values are UTF-8. Other bytes become surrogate escapes and are written back as the same bytes.
+- Blanks and tabs around a value do not belong to it. Parsing strips them. Building *refuses* them:
+  the server keeps trailing blanks (``Nats-Msg-Id: 1`` and ``Nats-Msg-Id: 1<blank>`` are two ids for
+  it), but readers strip them.
+- A line that starts with a blank does not continue the line before. Folding is obsolete, and an
+  attacker can hide a header with it.
 
-Three functions serve whoever needs less of a block than its headers: :func:`status_of` and
-:func:`header_value` one fact, :func:`pairs_of` the pairs alone, for readers of many messages.
+Three functions serve code that needs less than :class:`Headers`. :func:`status_of` and
+:func:`header_value` read one fact. :func:`pairs_of` reads the pairs only and is cheaper for many
+messages.
 """
 
 from __future__ import annotations
@@ -39,28 +38,28 @@ from jsproto.errors.tree import InvalidHeader, shorten
 
 #: Names and values in order.
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
-#: What :class:`Headers` is built from: a mapping to one value or several, or pairs in order.
+#: Accepted by :class:`Headers`: a mapping to one value or several, or pairs in order.
 HeaderItems: TypeAlias = "Headers | Mapping[str, str | Sequence[str]] | Iterable[tuple[str, str]]"
 
-#: The block that says nothing: a publisher need not send it.
+#: An empty block. A publisher need not send it.
 EMPTY_BLOCK: Final = b"NATS/1.0\r\n\r\n"
 
 _VERSION: Final = "NATS/1.0"
 _BLANKS: Final = " \t"
 #: ADR-4: printable ASCII without the colon.
 _NAME: Final = re.compile(r"[!-9;-~]+").fullmatch
-#: Exactly three digits behind the version and blanks (B118, B119); the description is trimmed by
-#: the caller.
+#: Exactly three digits after the version and blanks make a status. The caller trims the
+#: description.
 _STATUS: Final = re.compile(rb"NATS/1\.0[ \t]+([0-9]{3})(?![^ \t\r\n])[ \t]*([^\r\n]*)").match
-#: So many lines of a block are read. Each becomes some Python objects, so a block of tiny lines
-#: would take 25 times its size.
+#: Most lines of a block that are parsed. Each line becomes several Python objects, so a block of
+#: tiny lines would take 25 times its size.
 MOST_LINES: Final = 10_000
-#: A block may be damage from end to end: so many lines are listed, the rest is counted.
+#: Most defects that are listed for one block. The rest is counted.
 _LISTED_DEFECTS: Final = 64
 
 
 class Status(NamedTuple):
-    """Inline status of a block: three digits and a description, which may be empty."""
+    """Status of a block: a three-digit code and a description, which may be empty."""
 
     code: int
     description: str
@@ -69,17 +68,16 @@ class Status(NamedTuple):
 @final
 @frozen
 class HeaderDefect:
-    """One line that breaks ADR-4: the line as it came, without its line end, and what is wrong with
-    it.
-    """
+    """One line that violates ADR-4: its bytes without the line end, and what is wrong with it."""
 
     line: bytes
     reason: str
 
 
 def status_of(block: bytes) -> tuple[int, str] | None:
-    """Status code and description of a block, or ``None`` if its first line has none; reads nothing
-    else.
+    """Return status code and description of a block, or ``None`` if its first line has no status.
+
+    It reads the first line only.
     """
     found = _STATUS(block)
     if found is None:
@@ -89,10 +87,10 @@ def status_of(block: bytes) -> tuple[int, str] | None:
 
 
 def header_value(block: bytes, name: bytes) -> str | None:
-    """Last value of one exactly spelt name, or ``None``; equals ``Headers.parse(block).last(name)``
-    on a sound block.
+    """Return the last value of one name, compared byte by byte, or ``None``.
 
-    The last, because the server writes its own headers behind the stored ones.
+    On a block without damage the result equals ``Headers.parse(block).last(name)``. It is the last
+    value, because the server writes its own headers after those of the publisher.
     """
     start = block.rfind(b"\n" + name + b":")
     if start < 0:
@@ -104,33 +102,33 @@ def header_value(block: bytes, name: bytes) -> str | None:
 
 
 def pairs_of(block: bytes) -> Pairs:
-    """Names and values in order, without those of damaged lines: ``Headers.parse(block).items()``,
-    without the object.
+    """Return names and values in order; lines whose name cannot be read are left out.
 
-    `jsproto.wire.header_blocks` does it for many blocks at once.
+    The result equals ``Headers.parse(block).items()``, without building the object.
+    `jsproto.wire.header_blocks` does the same for many blocks at once.
     """
     return _HeaderPass(block.decode("utf-8", "surrogateescape")).result()[0]
 
 
 def is_name(text: str) -> bool:
-    """Whether a header can have this name (ADR-4)."""
+    """Tell whether a header can have this name (ADR-4)."""
     return _NAME(text) is not None
 
 
 @final
 class Headers:
-    """Ordered, case-preserving multimap of one message; immutable.
+    """Headers of one message: an immutable, ordered multimap that keeps the case of names.
 
-    Iteration, ``len`` and ``in`` see distinct names in the order of their first appearance;
-    ``headers[name]`` is the first value (``KeyError`` if there is none); :meth:`items` gives every
-    pair.
+    Iteration, ``len`` and ``in`` see distinct names in the order of their first appearance.
+    ``headers[name]`` is the first value and raises ``KeyError`` if there is none. :meth:`items`
+    returns every pair.
 
     Args:
         items: a mapping to one value or a sequence of values, or pairs in order.
 
     Raises:
-        InvalidHeader: a name that is no token of printable ASCII without a colon; a value with CR,
-            LF or NUL, or with a blank at either end, or that cannot be written as UTF-8.
+        InvalidHeader: a name is not a token of printable ASCII without a colon; or a value holds
+            CR, LF or NUL, has a blank at either end, or cannot be encoded as UTF-8.
     """
 
     __slots__ = ("_block", "_defects", "_pairs", "_status")
@@ -157,7 +155,7 @@ class Headers:
 
     @classmethod
     def parse(cls, block: bytes) -> Headers:
-        """Read any bytes as a header block. Never raises: see :attr:`defects`."""
+        """Parse any bytes as a header block. It never raises; see :attr:`defects`."""
         self = cls.__new__(cls)
         status = status_of(block)
         self._status = None if status is None else Status(*status)
@@ -165,57 +163,54 @@ class Headers:
         self._block = _written(self._pairs, self._status) if self._defects else block
         return self
 
-    # ------------------------------------------------------------------------------------------ reading
+    # ------------------------------------------------------------------------------------ reading
 
     @property
     def status(self) -> Status | None:
-        """The inline status, or ``None``: exactly three digits behind the version make one (B118,
-        B119).
+        """The status of the block, or ``None``. It has exactly three digits after the version.
 
-        A publisher can forge it; whether it counts is for the reader of the subject to judge.
+        A publisher can forge a status. The code that reads the subject decides whether it counts.
         """
         return self._status
 
     @property
     def defects(self) -> tuple[HeaderDefect, ...]:
-        """What was wrong with the block that was read, in order; empty if it was sound or built
-        here.
-        """
+        """The defects of the parsed block, in order; empty if it had none or was built here."""
         return self._defects
 
     def first(self, name: str, default: str | None = None) -> str | None:
-        """First value of exactly this name."""
+        """Return the first value of exactly this name, or ``default``."""
         for known, value in self._pairs:
             if known == name:
                 return value
         return default
 
     def get(self, name: str, default: str | None = None) -> str | None:
-        """As `first`, under the name that mappings have for it."""
+        """Return the first value of exactly this name, as `first`: the name that mappings use."""
         return self.first(name, default)
 
     def last(self, name: str) -> str | None:
-        """Last value of exactly this name: where the server added a header to stored ones, its own."""
+        """Return the last value of exactly this name: the server adds its headers last."""
         for known, value in reversed(self._pairs):
             if known == name:
                 return value
         return None
 
     def all(self, name: str) -> list[str]:
-        """Every value of exactly this name, in order."""
+        """Return every value of exactly this name, in order."""
         return [value for known, value in self._pairs if known == name]
 
     def folded(self, name: str) -> list[str]:
-        """Every value of this name in whatever case it was written, in order."""
+        """Return every value of this name in any case, in order."""
         wanted = name.casefold()
         return [value for known, value in self._pairs if known.casefold() == wanted]
 
     def items(self) -> tuple[tuple[str, str], ...]:
-        """All pairs in order, repeated names included."""
+        """Return all pairs in order, repeated names included."""
         return self._pairs
 
     def keys(self) -> Sequence[str]:
-        """Distinct names in the order of their first appearance."""
+        """Return the distinct names in the order of their first appearance."""
         return tuple(dict.fromkeys(name for name, _ in self._pairs))
 
     def __getitem__(self, name: str) -> str:
@@ -246,35 +241,34 @@ class Headers:
         damage = f" defects={len(self._defects)}" if self._defects else ""
         return f"<Headers {list(self._pairs)!r}{status}{damage}>"
 
-    # ------------------------------------------------------------------------------------------ writing
+    # ------------------------------------------------------------------------------------ writing
 
     def with_added(self, name: str, value: str) -> Headers:
-        """These pairs and one more behind them; a status or defects of a block that was read are
-        not taken along.
+        """Return headers with one more pair at the end.
+
+        The result has no status and no defects, also if these headers were parsed.
         """
         return Headers._of((*self._pairs, _checked(name, value)))
 
     def merged(self, items: HeaderItems) -> Headers:
-        """These pairs, with every name that ``items`` holds replaced by its values there (at the
-        end).
-        """
+        """Return these headers with the names of ``items`` replaced; the new pairs come last."""
         added = Headers(items).items()
         replaced = {name for name, _ in added}
         return Headers._of((*(pair for pair in self._pairs if pair[0] not in replaced), *added))
 
     def encode(self) -> bytes:
-        """The block with its empty line: the very bytes that were read if they were sound, else
-        written anew.
+        """Return the block with its empty line.
+
+        For a parsed block without defects these are the bytes that arrived.
         """
         return self._block
 
 
 def _pairs_of(items: object) -> Iterator[tuple[object, object]]:
-    """Pairs of whatever a caller gave; what is none of :data:`HeaderItems` is refused here or by
-    :func:`_checked`.
+    """Yield the pairs of ``items``; this or :func:`_checked` refuses what is no HeaderItems.
 
-    The usual forms are asked for by their own types first: asking whether something is a Mapping or
-    a Sequence costs more than the rest.
+    The concrete types are tested first, because ``isinstance`` with Mapping or Sequence costs more
+    than the rest of this function.
     """
     if isinstance(items, Headers):
         yield from items.items()
@@ -311,7 +305,8 @@ def _two_of(pair: object) -> tuple[object, object]:
 def _checked(name: object, value: object) -> tuple[str, str]:
     if not isinstance(name, str) or _NAME(name) is None:
         raise InvalidHeader(
-            f"expected a header name of printable ASCII without blank and colon (ADR-4), got {shorten(name)}"
+            "expected a header name of printable ASCII without blank and colon (ADR-4),"
+            f" got {shorten(name)}"
         )
     if not isinstance(value, str):
         raise InvalidHeader(
@@ -323,12 +318,13 @@ def _checked(name: object, value: object) -> tuple[str, str]:
         )
     if value != value.strip(_BLANKS):
         raise InvalidHeader(
-            f"expected no blank around the value of header {name} (readers strip it), got {shorten(value)}"
+            f"expected no blank around the value of header {name} (readers strip it),"
+            f" got {shorten(value)}"
         )
     if value.isascii():
         return name, value
     try:
-        # Escapes that together spell UTF-8 become that character, as every reader will see it.
+        # Escapes that together spell UTF-8 become that character, as every reader decodes it.
         return name, value.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         raise InvalidHeader(
@@ -347,7 +343,7 @@ def _written(pairs: Iterable[tuple[str, str]], status: Status | None) -> bytes:
 
 
 class _HeaderPass:
-    """One pass over a block; every line is taken, or named as damage, or both."""
+    """One pass over a block; each line becomes a pair, a defect, or both."""
 
     __slots__ = ("damage", "left", "pairs", "unlisted")
 
@@ -394,7 +390,7 @@ class _HeaderPass:
             self._defect(text[at:], "block not closed by an empty line")
             return
         if at < len(text):
-            self._defect(text[at:], "bytes behind the empty line")
+            self._defect(text[at:], "bytes after the empty line")
 
     def _unread(self, size: int) -> None:
         if size > len("\r\n"):

@@ -1,9 +1,9 @@
-"""INFO, typed: the server's JSON becomes an :class:`~jsproto.wire.frames.Info` or one error.
+"""Parse the JSON of the server's INFO into an :class:`~jsproto.wire.frames.Info`.
 
-Theory. INFO is the only JSON of the line, and it decides limits and security, so nothing in it is
-guessed. A member that is missing or ``null`` has the value that the protocol gives it; a member of
-the wrong type is the peer's fault and finishes the link, like every other fault of the JSON
-(nesting, huge numbers, NaN, no object). Unknown members are kept in ``raw``.
+Theory. INFO is the only JSON of the client protocol, and it decides limits and security. Therefore
+the parser guesses nothing. A member that is missing or ``null`` gets the protocol's default. A
+member of the wrong type is a fault of the server and ends the connection. So does any other fault
+of the JSON (deep nesting, huge numbers, NaN, no object). Unknown members are kept in ``raw``.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _FLAGS: Final = (
     "connect_info",
 )
 _NUMBERS: Final = ("proto", "port", "max_payload", "client_id")
-#: Spelt shorter on the wire than in :class:`Info`.
+#: Fields whose name on the wire is shorter than in :class:`Info`.
 _WIRE_NAMES: Final = {"lame_duck": "ldm", "api_level": "api_lvl"}
 _UINT64: Final = 2**64 - 1
 _RELEASE: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\b").match
 
 
 def parse_info(text: bytes) -> Info:
-    """The INFO whose JSON this is (the line without its operation).
+    """Parse the JSON of an INFO line, which is the line without its operation.
 
     Raises:
-        RemoteProtocolError: no JSON object, or a known member of the wrong type; the message names
-            which.
+        RemoteProtocolError: the text is no JSON object, or a known member has the wrong type. The
+            message names the member.
     """
     raw = _json_object(text)
     members: dict[str, object] = {}
@@ -66,10 +66,10 @@ def parse_info(text: bytes) -> Info:
 
 
 def release_of(version: str) -> tuple[int, int] | None:
-    """The first two numbers of a server's version, which say what it can do: ``(2, 14)`` of
-    ``2.14.0-RC.1``.
+    """Return the first two numbers of a server version: ``(2, 14)`` for ``2.14.0-RC.1``.
 
-    ``None`` if it does not begin with them: some say ``dev``, or nothing.
+    They decide which features the server has. The result is ``None`` if the version does not begin
+    with two numbers: some servers send ``dev`` or an empty text.
     """
     found = _RELEASE(version)
     return None if found is None else (int(found[1]), int(found[2]))

@@ -1,13 +1,13 @@
-"""Nkeys: Ed25519 keys as text, as nats-server and its tools write them.
+"""Nkeys: Ed25519 keys as text, in the format of nats-server and its tools.
 
-Theory. A key as text is base32 without padding over prefix, 32 raw bytes and a CRC-16 (XMODEM, low
-byte first). The prefix makes the first letter: ``U`` for a user, ``A`` for an account. A seed has
-two prefixes of five bits in two bytes, ``S`` and that of the public key it makes, so ``SU...`` is
-the seed of a user. 56 characters are a public key and 58 a seed, of which the last two bits mean
-nothing and must be zero: each key has one text only.
+Theory. The text of a key is base32 without padding of a prefix, 32 raw bytes and a CRC-16 (XMODEM,
+low byte first). The prefix makes the first letter: ``U`` for a user, ``A`` for an account. A seed
+has two prefixes of five bits each in two bytes: ``S``, and the prefix of its public key. So
+``SU...`` is the seed of a user. A public key has 56 characters. A seed has 58; its last two bits
+have no meaning and must be zero, so that each key has one text only.
 
-Nothing is computed with keys here: whoever signs takes the raw seed. Sources: nkeys ``README.md``
-and ``strkey.go``.
+This module computes no signatures; a signer takes the raw seed. Sources: nkeys ``README.md`` and
+``strkey.go``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from jsproto.wire.secret import RedactedSecret, as_secret_bytes
 
 
 class KeyKind(Enum):
-    """Whose key it is."""
+    """The kind of party that owns a key."""
 
     ACCOUNT = "ACCOUNT"
     CLUSTER = "CLUSTER"
@@ -35,7 +35,7 @@ class KeyKind(Enum):
     USER = "USER"
 
 
-#: The five bits that make the first letter.
+#: The first letter of a key's text, which its five-bit prefix encodes.
 LETTERS: Final[Mapping[KeyKind, str]] = {
     KeyKind.ACCOUNT: "A",
     KeyKind.CLUSTER: "C",
@@ -65,7 +65,7 @@ def _raw(_self: object, _attribute: Attribute[bytes], value: bytes) -> None:
 @final
 @frozen
 class PublicKey:
-    """A public key. Its text is public too, and is its ``str``.
+    """A public key. ``str`` gives its text, which is public too.
 
     Raises:
         InvalidCredentials: ``raw`` is not 32 bytes.
@@ -76,10 +76,10 @@ class PublicKey:
 
     @classmethod
     def parse(cls, text: str | bytes) -> PublicKey:
-        """The key with this text.
+        """Parse the text of a public key.
 
         Raises:
-            InvalidCredentials: it is none.
+            InvalidCredentials: the text is not a public key.
         """
         data = _decoded(text, PUBLIC_LENGTH, "a public nkey")
         prefix, rest = divmod(data[0], 8)
@@ -94,7 +94,7 @@ class PublicKey:
 @final
 @frozen
 class Seed(RedactedSecret):
-    """A seed: all there is to know of a key pair. Only `reveal` shows it.
+    """A seed, which determines the whole key pair. Only `reveal` shows it.
 
     Raises:
         InvalidCredentials: ``raw`` is not 32 bytes.
@@ -105,22 +105,22 @@ class Seed(RedactedSecret):
 
     @classmethod
     def parse(cls, text: str | bytes) -> Seed:
-        """The seed with this text.
+        """Parse the text of a seed.
 
         Raises:
-            InvalidCredentials: it is none. The message holds nothing of it.
+            InvalidCredentials: the text is not a seed. The message shows nothing of the text.
         """
         data = _decoded(text, SEED_LENGTH, "the seed of an nkey")
         both = data[0] << 8 | data[1]
         prefix, rest = (both >> 6) & 31, both & 63
         if both >> 11 != _SEED or rest or prefix not in _KINDS:
             raise InvalidCredentials(
-                f"expected the seed of an nkey, that begins with S and one of {_letters()}"
+                f"expected the seed of an nkey, which begins with S and one of {_letters()}"
             )
         return cls(_KINDS[prefix], data[2:])
 
     def reveal(self) -> str:
-        """Its text, for a file that only its owner reads."""
+        """Return the text of the seed. Write it only to a file that nobody else can read."""
         both = _SEED << 11 | _PREFIXES[self.kind] << 6
         return _encoded(both.to_bytes(2, "big") + self.raw)
 
@@ -130,7 +130,7 @@ def _encoded(data: bytes) -> str:
 
 
 def _decoded(text: str | bytes, length: int, what: str) -> bytes:
-    """Prefix and raw bytes; nothing of the text comes into an error, not as its context either."""
+    """Return prefix and raw bytes. No error shows the text, not even as its context."""
     if not isinstance(text, (str, bytes)):
         raise InvalidCredentials(f"expected {what} as text, got {type(text).__name__}")
     said = text.encode("ascii", "replace") if isinstance(text, str) else text

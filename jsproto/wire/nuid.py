@@ -1,9 +1,9 @@
-"""Ids for inboxes, messages and connections: 22 letters and digits, drawn from entropy that the
-caller injects.
+"""Create ids of 22 letters and digits for inboxes, messages and connections.
 
-Theory. Two clients must never choose the same inbox, and nobody may guess one, so all 131 bits are
-random; there is no counter that could go on in a forked process. The core has no randomness of its
-own: the same entropy gives the same ids.
+Theory. Two clients must never choose the same inbox, and no other party may guess one. Therefore
+all 131 bits are random. There is no counter, because a forked process would continue it. The core
+has no randomness of its own: the caller passes the entropy, and the same entropy gives the same
+ids.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ Entropy: TypeAlias = Callable[[int], bytes]
 
 DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 LENGTH: Final = 22
-#: 256 bits for 131: no id is likelier than another by more than 2 to the power of -124, and one
-#: draw is always enough.
+#: Bytes of one draw: 256 bits for an id of 131 bits. The probabilities of two ids differ by at most
+#: 2 to the power of -124, and one draw is always enough.
 _DRAWN: Final = 32
 
 
 def nuid(entropy: Entropy) -> str:
-    """A new id of 22 characters out of 62, from one draw of 32 bytes.
+    """Return a new id of 22 characters out of 62, from one draw of 32 bytes.
 
     Raises:
-        LocalProtocolError: ``entropy`` gave another number of bytes than it was asked for.
+        LocalProtocolError: ``entropy`` returned another number of bytes than it was asked for.
     """
     drawn = entropy(_DRAWN)
     if len(drawn) != _DRAWN:
@@ -37,9 +37,9 @@ def nuid(entropy: Entropy) -> str:
 
 
 def derived(secret: str) -> str:
-    """An id that is as unique as the text it is made of, and does not give it away.
+    """Return an id that is as unique as ``secret`` and does not reveal it.
 
-    For names that others get to see, made of an inbox that they must not know.
+    It is for names that other clients see, when they are made from an inbox that must stay secret.
     """
     return _letters(int.from_bytes(hashlib.sha256(secret.encode()).digest(), "big"))
 

@@ -1,23 +1,26 @@
-"""The parser: bytes of the server in any pieces, frames out; it never raises and never guesses.
+"""Parse the bytes of a server, in any pieces, into frames; the parser never raises.
 
-Theory. ``feed`` takes what a read gave and returns every frame that is complete with it. A frame
-comes out with its last byte, however the stream was cut. What is unfinished is held: either a
-control line without its LF, or a message whose announced bytes are not all there (:class:`_Body`).
-Payloads are counted, never scanned; the two bytes behind them must be CR LF.
+Theory. ``feed`` takes the bytes of one read and returns every frame that is complete now. A frame
+comes out with its last byte, wherever the stream was cut. The parser holds an unfinished rest. This
+is either a control line without its LF, or a message whose payload is incomplete (:class:`_Body`).
+The parser counts the bytes of a payload and never scans them; CR LF must follow the payload.
 
-Damage latches. The frames before it are returned, :attr:`Parser.failure` is set, and every later
-``feed`` gives ``[]``: after a wrong count nothing that follows has a meaning.
+Damage is final. The frames before the damage are returned, :attr:`Parser.failure` is set, and every
+later ``feed`` returns ``[]``: after a wrong size no later byte has a meaning.
 
-Three paths give the same frames. A long segment of messages of one form is read by columns
-(`jsproto.wire.batch_parser`); where that was tried in vain it is tried again later and later. The
-loop in ``feed`` takes the usual line of a message, single blanks and CR LF, by find, decode and
-split, and looks its numbers up in a table of texts that are numbers: what is in the table needs no
-further check. A line that is anything else (tabs, runs of blanks, LF alone, lower case, bytes that
-are no UTF-8, other operations, damage) goes to :meth:`Parser._line`, which knows the whole grammar.
-Tests hold the three equal.
+Three paths give the same frames; tests compare them.
 
-The grammar is that of the server's own parser (server/parser.go): blanks and tabs separate in runs,
-so two blanks before the size are an absent reply. A sid is digits unless ``any_sid``.
+- `jsproto.wire.batch_parser` reads a long segment of messages of one form by columns. After each
+  failed try in a row the parser waits twice as long before the next one.
+- The loop in ``feed`` reads the usual form of a message line: single blanks and CR LF. It uses
+  find, decode and split, and looks numbers up in a table. A number found in the table needs no
+  other check.
+- :meth:`Parser._line` knows the whole grammar and reads every other line: tabs, runs of blanks, LF
+  alone, lower case, bytes that are not UTF-8, other operations, damage.
+
+The grammar is that of the server's own parser (server/parser.go). Blanks and tabs separate words in
+runs, so two blanks before the size mean no reply subject. A sid is digits unless ``any_sid`` is
+set.
 """
 
 from __future__ import annotations
@@ -31,19 +34,19 @@ from jsproto.wire import batch_parser
 from jsproto.wire.frames import Control, Delivery, Err, Frame
 from jsproto.wire.info import parse_info
 
-#: Texts of the numbers that nearly every line carries. Membership is the check: ASCII digits, in
+#: Texts of the most frequent numbers. A text in the table is known to be ASCII digits within
 #: bounds.
 _SMALL: Final = {str(number): number for number in range(1024)}
-#: Sizes at the end of a line, with its CR: one look-up checks number and line end.
+#: Sizes at the end of a line, with the CR. One look-up checks both the number and the line end.
 _SMALL_CR: Final = {f"{number}\r": number for number in range(2049)}
-#: B131: so many digits at most; 10**15 bytes is beyond any payload and below every integer limit.
+#: Most digits of a number: 10**15 bytes exceed any payload and stay below every integer limit.
 _MAX_DIGITS: Final = 15
 _ANY_SIZE: Final = 10**_MAX_DIGITS
-#: Behind the first pieces of a payload, small ones are gathered: a peer of tiny segments costs no
-#: more than its bytes.
+#: Number of pieces of a payload that are kept as they are. Later pieces smaller than ``_PIECE``
+#: bytes are collected first, so that tiny segments do not cost more memory than their bytes.
 _PIECES: Final = 64
 _PIECE: Final = 16_384
-#: Misses in a row that still make the rest longer: 63 segments.
+#: Failed tries in a row after which the pause grows no more: it is 63 segments then.
 _MISSES: Final = 6
 _BLANK: Final = " \t"
 _BLANKS: Final = re.compile(r"[ \t]+")
@@ -52,19 +55,19 @@ _SNAPSHOT: Final = 1
 
 @final
 class Parser:
-    """Incremental parser of one link's inbound bytes.
+    """Incremental parser of the bytes that arrive on one connection.
 
     Args:
-        max_control_line: bytes before the LF of any line but INFO (the server's own limit is 4096
-            by default).
-        max_info: bytes before the LF of INFO.
-        max_payload: header block and payload together of one message, in bytes. May be set anew at
-            any time; it is judged when a control line is read.
-        max_header: bytes of one header block; JetStream stores at most 64 kB.
-        any_sid: a sid may be any token, as foreign clients choose them; else 1 to 15 digits.
+        max_control_line: most bytes before the LF of any line but INFO (the server's own limit is
+            4096 by default).
+        max_info: most bytes before the LF of INFO.
+        max_payload: most bytes of header block and payload of one message together. It may be
+            changed at any time; it applies when a control line is parsed.
+        max_header: most bytes of one header block; JetStream stores at most 64 kB.
+        any_sid: accept any token as a sid, as other clients choose them; else 1 to 15 digits.
 
     Attributes:
-        failure: why the stream makes no sense any more, or ``None``.
+        failure: the error that ended the parser, or ``None``.
     """
 
     __slots__ = (
@@ -101,7 +104,7 @@ class Parser:
         self._resting = 0
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Every frame that these bytes complete, in order. Never raises: see :attr:`failure`."""
+        """Return every frame that these bytes complete, in order. Never raises: see `failure`."""
         frames: list[Frame] = []
         if self.failure is not None:
             return frames
@@ -109,7 +112,7 @@ class Parser:
         pos = 0
         if self._body is not None or self._held:
             pos = self._resumed(data, frames)
-            if pos == size:  # a piece, or the last of one
+            if pos == size:  # the frame is still incomplete, or it ended with the data
                 return frames
         if size - pos >= batch_parser.WORTH:
             pos = self._columns(data, pos, frames)
@@ -185,8 +188,9 @@ class Parser:
         return frames
 
     def _columns(self, data: bytes, pos: int, frames: list[Frame]) -> int:
-        """Read what can be read by columns; the position behind it. Each miss in a row doubles the
-        rest before the next try.
+        """Read messages by columns as far as possible; return the position after them.
+
+        Each failed try in a row doubles the number of segments until the next try.
         """
         if self._resting:
             self._resting -= 1
@@ -208,17 +212,15 @@ class Parser:
             pos = found[1]
         return pos
 
-    # ------------------------------------------------------------------------------------------ state
+    # -------------------------------------------------------------------------------------- state
 
     @property
     def held(self) -> int:
-        """Bytes that were fed and belong to no frame yet."""
+        """Number of bytes that were fed and belong to no frame yet."""
         return len(self._held) if self._body is None else len(self._body.line) + self._body.arrived
 
     def snapshot(self) -> dict[str, object]:
-        """The state as plain data: the bytes held and the failure. Limits are configuration and not
-        in it.
-        """
+        """Return the state as plain data: the held bytes and the failure, but not the limits."""
         held = bytes(self._held) if self._body is None else self._body.line + self._body.joined()
         return {
             "v": _SNAPSHOT,
@@ -227,10 +229,10 @@ class Parser:
         }
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Go on where the parser of this snapshot stood.
+        """Continue from the state of a snapshot.
 
         Raises:
-            LocalProtocolError: the data is no snapshot of this version; nothing changed.
+            LocalProtocolError: the data is not a snapshot of this version; nothing has changed.
         """
         held, failure = data.get("held"), data.get("failure")
         if (
@@ -245,23 +247,27 @@ class Parser:
         self._held.clear()
         self.failure = None
         limits = self.max_payload, self.max_header
-        self.max_payload = self.max_header = _ANY_SIZE  # what is held was judged when it came
+        self.max_payload = self.max_header = (
+            _ANY_SIZE  # the held bytes were checked when they arrived
+        )
         self.feed(held)
         self.max_payload, self.max_header = limits
         self.failure = None if failure is None else RemoteProtocolError(failure)
 
-    # ------------------------------------------------------------------------------------------ what is cut
+    # -------------------------------------------------------------------------------- incomplete
+    # input
 
     def _resumed(self, data: bytes, frames: list[Frame]) -> int:
-        """Complete what is held; the position behind it, or the end of ``data`` if it is unfinished
-        still.
+        """Continue the held input; return the position after it.
+
+        If it is still incomplete, this is the end of ``data``.
         """
         if self._body is not None:
             return self._payload(self._body, data, 0, frames)
         return self._odd_line(data, 0, data.find(b"\n"), frames)
 
     def _odd_line(self, data: bytes, pos: int, end: int, frames: list[Frame]) -> int:
-        """A line that began earlier, or is long, or has no LF yet (``end`` < 0) and so is held."""
+        """Read a line that began earlier or is long; hold it if it has no LF yet (``end`` < 0)."""
         length = len(self._held) + (len(data) if end < 0 else end) - pos
         if end < 0 and length <= self.max_control_line and length <= self.max_info:
             self._held += data[pos:]
@@ -288,20 +294,22 @@ class Parser:
         self._body = None
         delivery = body.delivery(data, pos, stop)
         if delivery is None:
-            return self._failed("CR LF behind the announced payload", shorten(body.line), data)
+            return self._failed("CR LF after the announced payload", shorten(body.line), data)
         frames.append(delivery)
         return stop
 
     def _failed(self, expected: str, seen: str, data: bytes) -> int:
-        """Latch: nothing that follows can be read."""
+        """Set the failure, after which nothing is parsed any more."""
         self.failure = RemoteProtocolError(f"expected {expected}, got {seen}")
         return len(data)
 
-    # ------------------------------------------------------------------------------------------ the whole grammar
+    # ------------------------------------------------------------------------------- the whole
+    # grammar
 
     def _line(self, line: bytes, data: bytes, start: int, frames: list[Frame]) -> int:
-        """One control line with its LF, its payload at ``start`` of ``data``; the position behind
-        both.
+        """Parse one control line with its LF; return the position after its payload.
+
+        The payload begins at ``start`` of ``data``.
         """
         op = line[:4].upper()
         text = line[:-1].removesuffix(b"\r").decode("utf-8", "surrogateescape")
@@ -368,9 +376,7 @@ class Parser:
 
 @final
 class _Body:
-    """A message whose payload is not all there: its line, what the line said, and the pieces so
-    far.
-    """
+    """A message whose payload is incomplete: its control line, its fields, the pieces so far."""
 
     __slots__ = ("arrived", "block", "line", "missing", "names", "pieces", "small")
 
@@ -386,8 +392,9 @@ class _Body:
         self.small = bytearray()
 
     def hold(self, piece: bytes) -> None:
-        """Keep a piece. Many small ones are gathered, so that the memory for a payload stays near
-        its size.
+        """Keep a piece of the payload.
+
+        Many small pieces are collected, so that the memory in use stays near the payload's size.
         """
         self.missing -= len(piece)
         self.arrived += len(piece)
@@ -407,15 +414,15 @@ class _Body:
             self.small.clear()
 
     def joined(self, rest: bytes = b"") -> bytes:
-        """All that arrived, and ``rest``."""
+        """Return all bytes that arrived, followed by ``rest``."""
         return b"".join((*self.pieces, self.small, rest))
 
     def delivery(self, data: bytes, pos: int, stop: int) -> Delivery | None:
-        """The message that ends at ``stop`` of ``data``, or ``None`` if it does not end with CR LF."""
+        """Return the message that ends at ``stop``, or ``None`` if it does not end with CR LF."""
         if stop - pos >= 2:
             line_end, whole = data[stop - 2 : stop], self.joined(data[pos : stop - 2])
-            self.pieces.clear()  # at no time are there three copies of a payload
-        else:  # the CR came before
+            self.pieces.clear()  # never hold three copies of a payload
+        else:  # the CR arrived earlier
             whole = self.joined(data[pos:stop])
             self.pieces.clear()
             line_end, whole = whole[-2:], whole[:-2]
@@ -428,12 +435,12 @@ class _Body:
 
 
 def _number(text: str) -> int:
-    """The number, or -1: 1 to 15 ASCII digits and nothing else (B131)."""
+    """Return the number of 1 to 15 ASCII digits, or -1 for any other text."""
     return int(text) if text.isdigit() and len(text) <= _MAX_DIGITS and text.isascii() else -1
 
 
 def _number_cr(text: str) -> int:
-    """The same with the CR behind it, which ``int`` takes for a blank."""
+    """Return the number before a CR, or -1. ``int`` ignores the CR, as it does a blank."""
     digits = text[:-1]
     sound = (
         digits.isdigit() and text[-1] == "\r" and len(digits) <= _MAX_DIGITS and digits.isascii()
@@ -442,5 +449,5 @@ def _number_cr(text: str) -> int:
 
 
 def _unquoted(text: str) -> str:
-    """B134: blanks and one quote removed on either side."""
+    """Remove blanks and one quote on either side."""
     return text.strip(_BLANK).removeprefix("'").removesuffix("'").strip(_BLANK)

@@ -1,19 +1,18 @@
-"""What may hold a secret, and how it is kept from being shown or sent along.
+"""Keep secrets out of ``repr``, logs, tracebacks and pickles.
 
-Theory. One mark serves both: a field with ``repr=False`` is a secret. It is in no ``repr``, so in
-no log and no traceback that shows locals, and a value in which one is set is not pickled: a pickle
-is a file, a queue or another machine, and whoever wants credentials there gives them there. It is
-refused rather than left out, since a value without its secret would fail far away and look like a
-wrong password.
+Theory. A field with ``repr=False`` is a secret. So it appears in no ``repr``, in no log, and in no
+traceback that shows locals. A value whose secret field is set cannot be pickled, because a pickle
+may become a file, a queue entry or data on another machine. Pickling raises an error and does not
+leave the secret out: a value without its secret would fail later and look like a wrong password.
 
-Values never change, so a copy of one is the value itself.
+Values never change, so a copy of a value is the value itself.
 
-`attrs.asdict`, ``__getstate__`` and whatever else reads the fields of a value do not ask for that
-mark. So the secret itself is marked too: `Secret` and `SecretBytes` are text and bytes in every
-way, but what they show of themselves is ``'***'``. `HiddenMapping` does the same for a mapping.
+`attrs.asdict`, ``__getstate__`` and other code that reads fields ignore ``repr=False``. Therefore
+the secret itself is marked too: `Secret` and `SecretBytes` are text and bytes whose ``repr`` is
+``'***'``. `HiddenMapping` does the same for a mapping.
 
-Files with secrets are given by their names, and names are shown. So a name that is itself what
-stands in such a file is refused at once.
+Users give files with secrets by their names, and file names are shown. Therefore `file_name`
+refuses a name that looks like the content of such a file.
 """
 
 from __future__ import annotations
@@ -28,16 +27,15 @@ from jsproto.errors.tree import InvalidConfig, LocalProtocolError
 
 T = TypeVar("T")
 
-#: A shorter secret than this stands in many words by chance, and what is missing there would tell
-#: it.
+#: A shorter secret occurs in many words by chance; replacing it there would reveal it.
 _LONG: Final = 4
 
-#: Lines, a fence of PEM or creds, the seed of an nkey, a JWT.
+#: Signs of a file's content: a line end, a fence of PEM or creds, the seed of an nkey, a JWT.
 _CONTENT: Final = re.compile(r"[\r\n]|-----|\bS[A-Z2-7]{57}\b|\beyJ[\w-]{1,1000}\.eyJ")
 
 
 class _Hidden:
-    """What shows nothing of itself, is its own copy, and is not pickled."""
+    """Base of values with a hidden ``repr``, which are their own copies and cannot be pickled."""
 
     __slots__ = ()
 
@@ -46,7 +44,7 @@ class _Hidden:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         raise LocalProtocolError(
-            "expected no secret to be pickled, got one: make it anew where it is needed"
+            "expected no secret to be pickled, got one: create it again where it is needed"
         )
 
     def __copy__(self) -> Self:
@@ -58,24 +56,23 @@ class _Hidden:
 
 @final
 class Secret(_Hidden, str):
-    """Text whose ``repr`` is ``'***'``. ``str`` and formats give the text, for whoever has to send
-    it.
-    """
+    """Text whose ``repr`` is ``'***'``. ``str`` and formatting give the text itself."""
 
     __slots__ = ()
 
 
 @final
 class SecretBytes(_Hidden, bytes):
-    """The same for bytes."""
+    """Bytes whose ``repr`` is ``'***'``."""
 
-    # ``__slots__`` can't be empty for a subclass of ``bytes`` in every Python.
+    # ``__slots__`` cannot be empty for a subclass of ``bytes`` in every Python.
 
 
 @final
 class HiddenMapping(Mapping[str, T]):
-    """A mapping that may hold secrets: an environment, members that are not known. Only its keys
-    are ever asked for by name.
+    """A mapping that may hold secrets, such as an environment or unknown members.
+
+    Its ``repr`` is ``{***}``, and it cannot be pickled.
     """
 
     __slots__ = ("_given",)
@@ -102,35 +99,36 @@ class HiddenMapping(Mapping[str, T]):
 
 
 def as_secret(given: str) -> str:
-    """Converter of a field: text becomes a `Secret`; a validator judges what is no text."""
+    """Convert text to a `Secret`; leave other types to the validator of the field."""
     return Secret(given) if isinstance(given, str) else given
 
 
 def as_secret_bytes(given: bytes) -> bytes:
-    """The same for bytes."""
+    """Convert bytes to a `SecretBytes`; leave other types to the validator of the field."""
     return SecretBytes(given) if isinstance(given, bytes) else given
 
 
 def secret_text(given: str | None) -> str | None:
-    """`as_secret` for a field that may hold nothing."""
+    """Do the same as `as_secret` for a field that may be ``None``."""
     return None if given is None else as_secret(given)
 
 
 def secret_bytes(given: bytes | None) -> bytes | None:
-    """`as_secret_bytes` for a field that may hold nothing."""
+    """Do the same as `as_secret_bytes` for a field that may be ``None``."""
     return None if given is None else as_secret_bytes(given)
 
 
 def secret_query(given: str | None) -> str | None:
-    """Converter of a path: one with a query is a `Secret`, since a token may stand there."""
+    """Convert a path with a query to a `Secret`, because the query may hold a token."""
     return Secret(given) if isinstance(given, str) and "?" in given else given
 
 
 def without(
     text: str, secrets: Iterable[str], instead: Callable[[str], str] = lambda _: "***"
 ) -> str:
-    """A text of the peer without our secrets, the longest first. A short one is taken out only
-    where it is a word of its own.
+    """Replace the secrets in a text of the server, the longest first.
+
+    A secret of fewer than four characters is replaced only where it is a whole word.
     """
     for each in sorted(filter(None, secrets), key=len, reverse=True):
         if len(each) >= _LONG:
@@ -142,7 +140,7 @@ def without(
 
 
 def fits_utf8(text: str) -> bool:
-    """Whether UTF-8 can carry it. An error to catch would hold the whole text, so there is none."""
+    """Tell whether a text can be encoded as UTF-8, without an error that would hold the text."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -151,14 +149,14 @@ def fits_utf8(text: str) -> bool:
 
 
 def file_name(given: str) -> str:
-    """The name of a file that holds a secret.
+    """Return the name of a file that holds a secret.
 
     Raises:
-        InvalidConfig: it is what stands in such a file, by mistake; nothing of it is shown.
+        InvalidConfig: the text looks like the content of such a file. The message does not show it.
     """
     if _CONTENT.search(given):
         raise InvalidConfig(
-            "expected the name of a file, got what belongs into one, which is not shown"
+            "expected the name of a file, got what looks like its content, which is not shown"
         )
     return given
 
@@ -180,7 +178,8 @@ class RedactedSecret:
         ]
         if held:
             raise LocalProtocolError(
-                f"expected no secret to be pickled, {kind.__name__} holds {', '.join(held)}: make it anew where it is needed"
+                f"expected no secret to be pickled, {kind.__name__} holds {', '.join(held)}:"
+                " create it again where it is needed"
             )
         return super().__reduce_ex__(protocol)
 

@@ -141,7 +141,7 @@ def test_refused_credentials_are_silent(wrong):
     ],
 )
 def test_what_holds_a_secret_is_not_pickled_and_says_what_to_do(holds):
-    with pytest.raises(LocalProtocolError, match="make it anew where it is needed"):
+    with pytest.raises(LocalProtocolError, match="create it again where it is needed"):
         pickle.dumps([holds])
 
 

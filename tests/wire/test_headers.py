@@ -138,7 +138,7 @@ def test_b122_any_character_but_line_ends_is_a_value(value):
         (b"NATS/1.0", (), ["block not closed by an empty line"]),
         (b"NATS/1.0\r\nA: 1\r\n", (("A", "1"),), ["block not closed by an empty line"]),
         (b"NATS/1.0\r\nA: 1\r\nB: 2", (("A", "1"),), ["block not closed by an empty line"]),
-        (b"NATS/1.0\r\nA: 1\r\n\r\nB: 2\r\n\r\n", (("A", "1"),), ["bytes behind the empty line"]),
+        (b"NATS/1.0\r\nA: 1\r\n\r\nB: 2\r\n\r\n", (("A", "1"),), ["bytes after the empty line"]),
         (b"NATS/1.0\nA: 1\r\n\r\n", (("A", "1"),), ["ends with LF alone"]),
         (b"NATS/1.0\r\nLF: only\n\n", (("LF", "only"),), ["ends with LF alone"] * 2),
         (b"NATS/1.0\r\nF: a\r\n  continued\r\n\r\n", (("F", "a"),), ["starts with a blank"]),

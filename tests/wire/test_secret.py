@@ -26,7 +26,7 @@ class Account(RedactedSecret):
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_what_holds_a_secret_is_not_pickled_and_says_which_field(protocol):
-    with pytest.raises(LocalProtocolError, match="Account holds pin: make it anew") as caught:
+    with pytest.raises(LocalProtocolError, match="Account holds pin: create it again") as caught:
         pickle.dumps({"deep": [Account("joe", pin="canary")]}, protocol)
 
     assert "canary" not in str(caught.value)
