@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from jsproto.jetstream.ordered.consumer import OrderedConsumer
     from jsproto.jetstream.ordered.options import OrderedOptions, SourceKind
     from jsproto.jetstream.publish.exactly_once import RetryPolicy
-    from jsproto.jetstream.publish.window import Outcome, PublishWindow
+    from jsproto.jetstream.publish.window import Outcome, PublishResult, PublishWindow
     from jsproto.jetstream.pull.consume import Consume
     from jsproto.jetstream.pull.consume_options import ConsumeOptions
     from jsproto.jetstream.pull.fetch import Fetch
@@ -142,6 +142,7 @@ __all__ = [
     "PubAck",
     "Publish",
     "PublishOptions",
+    "PublishResult",
     "PublishWindow",
     "PushOptions",
     "PushSubscription",
@@ -232,6 +233,7 @@ _HOMES: Final = {
     "PubAck": "jsproto.jetstream.api.publishing.puback",
     "Publish": "jsproto.wire.commands",
     "PublishOptions": "jsproto.jetstream.api.publishing.options",
+    "PublishResult": "jsproto.jetstream.publish.window",
     "PublishWindow": "jsproto.jetstream.publish.window",
     "PushOptions": "jsproto.jetstream.push.options",
     "PushSubscription": "jsproto.jetstream.push.subscription",

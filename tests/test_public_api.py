@@ -177,3 +177,15 @@ def test_what_the_machines_load_is_ours_or_has_a_reason():
 
     assert packages & NEVER == set()
     assert packages - set(STANDARD) == set()
+
+
+@pytest.mark.parametrize("adapter", ["asyncio", "blocking"])
+def test_an_adapter_loads_no_tool_and_no_jetstream_before_it_is_asked_for(adapter):
+    adapters = str(SOURCE.parent.parent / "adapters")
+    shown = loaded_by(f"sys.path.insert(0, {adapters!r})", f"import jsproto_io.{adapter}")
+    inner = {name.split(".")[1] for name in shown if name.startswith("jsproto.")}
+    rooms = {name.split(".")[2] for name in shown if name.startswith("jsproto.jetstream.")}
+
+    assert {"ops", "testing", "trace"} & inner == set()
+    assert {"api", "delivery", "errors"} <= rooms
+    assert {"context", "ordered", "publish", "push", "range_read", "stored"} & rooms == set()

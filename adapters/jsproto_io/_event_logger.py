@@ -25,42 +25,39 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from enum import Enum
 from typing import Final, Protocol, TypeAlias, cast, final
 
 from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.connection.dispatcher import Stats
-from jsproto.core.connection.events import Closed, Connected, Disconnected, LameDuck, NoticeKind
+from jsproto.core.connection.events import Closed, Connected, Disconnected, LameDuck
 from jsproto.core.connection.server_pool import Server
 from jsproto.driver import Told
 from jsproto.errors import JsprotoError, RemoteProtocolError
-from jsproto.jetstream.pull.request import PullNotice
-from jsproto.jetstream.push.base import PushNotice
 
 LOGGER: Final = logging.getLogger("jsproto_io")
 LOGGER.addHandler(logging.NullHandler())
 
-#: Notices that somebody should look at.
-_SERIOUS: Final[frozenset[Enum]] = frozenset(
+#: Notices that a person should look at, as texts: a client that never pulls loads no enum of pulls.
+SERIOUS: Final[frozenset[str]] = frozenset(
     {
-        NoticeKind.ATTEMPT_FAILED,
-        NoticeKind.SERVER_ERROR,
-        NoticeKind.SLOW_CONSUMER,
-        NoticeKind.UNSENT,
-        NoticeKind.DRAIN_TIMEOUT,
+        "NoticeKind.ATTEMPT_FAILED",
+        "NoticeKind.SERVER_ERROR",
+        "NoticeKind.SLOW_CONSUMER",
+        "NoticeKind.UNSENT",
+        "NoticeKind.DRAIN_TIMEOUT",
         # A feed that stands still, or that has lost something: whoever looks at the log is to see
         # it.
-        PullNotice.NO_RESPONDERS,
-        PullNotice.HEARTBEAT_MISSED,
-        PullNotice.CONSUMER_DELETED,
-        PullNotice.REFUSED,
-        PullNotice.ACK_REFUSED,
-        PullNotice.DROPPED,
-        PullNotice.AGEING,
-        PushNotice.HEARTBEAT_MISSED,
-        PushNotice.REFUSED,
-        PushNotice.DROPPED,
-        PushNotice.DELETE_FAILED,
+        "PullNotice.NO_RESPONDERS",
+        "PullNotice.HEARTBEAT_MISSED",
+        "PullNotice.CONSUMER_DELETED",
+        "PullNotice.REFUSED",
+        "PullNotice.ACK_REFUSED",
+        "PullNotice.DROPPED",
+        "PullNotice.AGEING",
+        "PushNotice.HEARTBEAT_MISSED",
+        "PushNotice.REFUSED",
+        "PushNotice.DROPPED",
+        "PushNotice.DELETE_FAILED",
     }
 )
 
@@ -143,7 +140,7 @@ def level_of(told: Told) -> int:
         return logging.WARNING
     if isinstance(told, Closed):
         return logging.INFO if told.error is None else logging.ERROR
-    return logging.WARNING if told.kind in _SERIOUS else logging.DEBUG
+    return logging.WARNING if str(told.kind) in SERIOUS else logging.DEBUG
 
 
 def text_of(told: Told) -> str:

@@ -17,17 +17,14 @@ import asyncio
 import socket
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from time import monotonic
-from typing import NoReturn, Self, TypeVar, Unpack, cast, final
+from typing import TYPE_CHECKING, NoReturn, Self, TypeVar, Unpack, cast, final
 
 from jsproto.core.connection.events import Authenticate
 from jsproto.core.connection.server_pool import Server
 from jsproto.errors import ConnectionClosed
+from jsproto_io import _async_client
+from jsproto_io._async_client import AsyncCoreMessage, AsyncMessage, Events, Feed, Sink
 from jsproto_io._async_client.client import AsyncClient
-from jsproto_io._async_client.events import Events
-from jsproto_io._async_client.facade import AsyncConsumer, AsyncJetStream, AsyncStream
-from jsproto_io._async_client.feed import Feed
-from jsproto_io._async_client.messages import AsyncCoreMessage, AsyncMessage
-from jsproto_io._async_client.sink import Sink
 from jsproto_io._async_client.waits import changed
 from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Servers, asks, nobody
 from jsproto_io._client.signatures import show_options
@@ -38,6 +35,11 @@ from jsproto_io._transport.network import wrong_clock
 from jsproto_io._transport.resolver import written_out
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from jsproto_io._async_client import AsyncConsumer, AsyncJetStream, AsyncStream
+else:
+    __getattr__ = _async_client.__getattr__
 
 __all__ = [
     "AsyncConsumer",

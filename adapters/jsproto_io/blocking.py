@@ -17,22 +17,24 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
-from typing import Self, TypeVar, Unpack, final
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack, final
 
 from jsproto.core.conversation.conversation import Conversation
 from jsproto.errors import BusyConversation
+from jsproto_io import _sync_client
 from jsproto_io._client.options import ConnectOptions, Credentials, Servers
 from jsproto_io._client.signatures import show_options
+from jsproto_io._sync_client import Events, Feed, Sink, SyncCoreMessage, SyncMessage
 from jsproto_io._sync_client.background_thread import BackgroundThread
 from jsproto_io._sync_client.base import IN_USE, NON_BLOCKING
-from jsproto_io._sync_client.events import Events
-from jsproto_io._sync_client.facade import SyncConsumer, SyncJetStream, SyncStream
-from jsproto_io._sync_client.feed import Feed
-from jsproto_io._sync_client.messages import SyncCoreMessage, SyncMessage
 from jsproto_io._sync_client.selector_client import SelectorClient
-from jsproto_io._sync_client.sink import Sink
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from jsproto_io._sync_client import SyncConsumer, SyncJetStream, SyncStream
+else:
+    __getattr__ = _sync_client.__getattr__
 
 __all__ = [
     "Client",

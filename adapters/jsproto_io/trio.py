@@ -8,19 +8,21 @@ connect(...)``: a nursery has a place in the code.
 
 from __future__ import annotations
 
-from typing import Unpack, final
+from typing import TYPE_CHECKING, Unpack, final
 
 import trio
 
-from jsproto_io._async_client.events import Events
-from jsproto_io._async_client.facade import AsyncConsumer, AsyncJetStream, AsyncStream
-from jsproto_io._async_client.feed import Feed
-from jsproto_io._async_client.messages import AsyncCoreMessage, AsyncMessage
+from jsproto_io import _async_client
+from jsproto_io._async_client import AsyncCoreMessage, AsyncMessage, Events, Feed, Sink
 from jsproto_io._async_client.nursery_client import StructuredClient
-from jsproto_io._async_client.sink import Sink
 from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Servers
 from jsproto_io._client.signatures import show_options
 from jsproto_io._transport.backend import AsyncBackend
+
+if TYPE_CHECKING:
+    from jsproto_io._async_client import AsyncConsumer, AsyncJetStream, AsyncStream
+else:
+    __getattr__ = _async_client.__getattr__
 
 __all__ = [
     "AsyncConsumer",

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from jsproto.jetstream.ordered.view import Messages, View
     from jsproto.jetstream.publish.batch import BatchPublish, WholeBatch
     from jsproto.jetstream.publish.fast_ingest import FastIngest, IngestFault
-    from jsproto.jetstream.publish.window import PublishResult
     from jsproto.jetstream.pull.ack_next import AckNext
     from jsproto.jetstream.pull.consume_options import OnDeleted
     from jsproto.jetstream.pull.request import OpenPull
@@ -48,7 +47,6 @@ __all__ = [
     "OnDeleted",
     "OpenPull",
     "Origin",
-    "PublishResult",
     "RangeFacts",
     "RangeOptions",
     "RangePart",
@@ -87,7 +85,6 @@ _HOMES: Final = {
     "OnDeleted": "jsproto.jetstream.pull.consume_options",
     "OpenPull": "jsproto.jetstream.pull.request",
     "Origin": "jsproto.jetstream.stored.snapshot",
-    "PublishResult": "jsproto.jetstream.publish.window",
     "RangeFacts": "jsproto.jetstream.range_read.plan",
     "RangeOptions": "jsproto.jetstream.range_read.options",
     "RangePart": "jsproto.jetstream.range_read.plan",

@@ -25,7 +25,7 @@ from jsproto.errors import ConnectFailed, JsprotoError, RemoteProtocolError, Ser
 from jsproto.jetstream.pull.request import PullNotice
 from jsproto.jetstream.push.base import PushNotice
 from jsproto.wire.frames import Info
-from jsproto_io._event_logger import level_of, text_of
+from jsproto_io._event_logger import SERIOUS, level_of, text_of
 from jsproto_io.blocking import connect
 from jsproto_io.testing import ModelServer
 
@@ -170,3 +170,9 @@ def test_a_feed_that_stands_still_or_has_lost_something_is_a_warning(kind):
 @pytest.mark.parametrize("kind", [PullNotice.RESUMED, PullNotice.PINNED, PushNotice.BOUND])
 def test_what_goes_well_is_no_warning(kind):
     assert level_of(Notice(None, kind, None)) == logging.DEBUG
+
+
+def test_each_notice_that_the_log_warns_of_is_one_of_the_machines():
+    notices = {str(each) for kind in (NoticeKind, PullNotice, PushNotice) for each in kind}
+
+    assert notices >= SERIOUS

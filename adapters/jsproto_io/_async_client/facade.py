@@ -58,6 +58,7 @@ from jsproto.jetstream.stored.snapshot import Origin, Restore, Snapshot
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto_io._async_client.messages import AsyncMessage
+from jsproto_io._client.signatures import show_settings
 
 if TYPE_CHECKING:
     from jsproto_io._async_client.client import AsyncClient
@@ -2967,3 +2968,6 @@ class AsyncConsumer:
     def next_subject(self) -> str:
         """The subject of its pull requests."""
         return self._pure.next_subject
+
+
+show_settings(AsyncJetStream, AsyncStream, AsyncConsumer)

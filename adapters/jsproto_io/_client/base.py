@@ -17,6 +17,8 @@ from typing import Final, NoReturn, TypeVar, cast, final
 
 from attrs import evolve
 
+import jsproto
+import jsproto_io
 from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.dispatcher import Stats
 from jsproto.core.connection.events import Authenticate, Dial, Upgrade
@@ -32,10 +34,8 @@ from jsproto.errors import (
     LocalProtocolError,
 )
 from jsproto.errors.tree import cut, shorten
-from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.delivery.ack import NAK
 from jsproto.jetstream.delivery.message import JsMessage, Settlement
-from jsproto.trace.record.recorder import Recorder
 from jsproto.wire.frames import Info
 from jsproto_io._client.layers import LayeredStream
 from jsproto_io._client.messages import CoreMessage
@@ -43,7 +43,6 @@ from jsproto_io._client.options import ConnectOptions, Servers, check_words, opt
 from jsproto_io._event_logger import EventLogger, watchers_of
 from jsproto_io._transport.backend import AddrInfo
 from jsproto_io._transport.network import Network, network_here, refuse_real_sockets
-from jsproto_io.recording import tape_of
 
 T = TypeVar("T")
 
@@ -100,7 +99,7 @@ class Base:
         #: Whether the stream refused what was written last: what follows waits for the next link.
         self._broken = False
         self._words = options
-        self._jetstream = options.get("jetstream") or JetStream()
+        self._jetstream = options.get("jetstream")
         self._watchers = watchers_of(options.get("watch"))
         checked = options_of(servers, ask=ask, **options)
         self._layers = LayeredStream(
@@ -172,11 +171,11 @@ class Base:
 
     def _js(
         self, domain: str | None, prefix: str | None, timeout: float | timedelta | None
-    ) -> JetStream:
+    ) -> jsproto.JetStream:
         """JetStream of the client's options, or as it is told otherwise."""
-        own = self._jetstream
+        own = self._jetstream or jsproto.JetStream()
         if domain is not None or prefix is not None:
-            own = JetStream(domain=domain, prefix=prefix, timeout=own.timeout)
+            own = jsproto.JetStream(domain=domain, prefix=prefix, timeout=own.timeout)
         return own if timeout is None else evolve(own, timeout=timeout)
 
     def _words_of_a_probe(self, timeout: float | timedelta) -> ConnectOptions:
@@ -233,12 +232,12 @@ class Base:
                 "expected a new client, this one was entered before: connect anew"
             )
         record = self._words.get("record")
-        tape = None if record is None else tape_of(record)
+        tape = None if record is None else jsproto_io.recording.tape_of(record)
         self._begun = True
         self._connection = (
             Connection(self._options, entropy=os.urandom, now=now)
             if tape is None
-            else Recorder(self._options, entropy=os.urandom, now=now, tape=tape)
+            else jsproto.trace.Recorder(self._options, entropy=os.urandom, now=now, tape=tape)
         )
         self._driver = Driver(self._connection, self)
         self._layers.attach(self._connection, self._driver)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TypeVar
 
+import jsproto
 from jsproto.core.conversation.conversation import Conversation
 from jsproto.core.conversation.procedure import Procedure, Sleep, Steps
 from jsproto.core.numbers import seconds
@@ -15,10 +16,6 @@ from jsproto.errors import InvalidConfig, JsprotoError, RequestTimeout
 from jsproto.errors.tree import shorten
 from jsproto.jetstream.delivery.ack import AckState
 from jsproto.jetstream.delivery.message import JsMessage
-from jsproto.jetstream.pull.ack_next import AckNext
-from jsproto.jetstream.pull.consume import Consume
-from jsproto.jetstream.pull.fetch import Fetch
-from jsproto.jetstream.pull.request import OpenPull
 from jsproto.jetstream.status import EndReason
 from jsproto.wire.headers import HeaderItems, Headers
 
@@ -89,9 +86,9 @@ def reason_of(feed: Conversation[T]) -> EndReason | None:
     return reason if isinstance(reason, EndReason) else None
 
 
-def pulls_of(feed: Conversation[T], now: float) -> tuple[OpenPull, ...]:
+def pulls_of(feed: Conversation[T], now: float) -> tuple[jsproto.jetstream.OpenPull, ...]:
     """The open pulls of a feed that pulls, oldest first; none of any other."""
-    return feed.pulls(now) if isinstance(feed, (Consume, Fetch)) else ()
+    return feed.pulls(now) if isinstance(feed, (jsproto.Consume, jsproto.Fetch)) else ()
 
 
 def unsettled(item: object) -> bool:
@@ -101,7 +98,7 @@ def unsettled(item: object) -> bool:
 
 def hands_back(feed: Conversation[T]) -> bool:
     """Whether a feed wants its messages back, and gives the next for it."""
-    return isinstance(feed, AckNext) and not feed.ended
+    return isinstance(feed, jsproto.jetstream.AckNext) and not feed.ended
 
 
 def headers_of(given: HeaderItems | None) -> Headers | None:

@@ -109,7 +109,8 @@ def facade(colour: Colour) -> str:
     writer = _Writer(colour)
     body = "".join(writer.handle(each) for each in _HANDLES)
     header = _HEADER.format(how=colour.how, noqa=colour.noqa)
-    return header + "\n" + writer.imports() + body
+    shown = ", ".join(f"{colour.name}{name}" for name in ("JetStream", "Stream", "Consumer"))
+    return f"{header}\n{writer.imports()}{body}\n\nshow_settings({shown})\n"
 
 
 class _Writer:
@@ -117,7 +118,7 @@ class _Writer:
 
     def __init__(self, colour: Colour) -> None:
         self._colour = colour
-        self._used: set[str] = {"final", *_NAMES}
+        self._used: set[str] = {"final", "show_settings", *_NAMES}
 
     # ------------------------------------------------------------------ classes and methods
 
@@ -239,6 +240,7 @@ def _places() -> Iterable[tuple[str, str]]:
     """Every name that a signature of the facade can use, and the module that it comes from."""
     yield "final", "typing"
     yield "TYPE_CHECKING", "typing"
+    yield "show_settings", "jsproto_io._client.signatures"
     for module in _MODULES:
         for node in ast.parse(inspect.getsource(module)).body:
             if isinstance(node, ast.ImportFrom) and node.module is not None:

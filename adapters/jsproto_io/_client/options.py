@@ -7,22 +7,25 @@ from __future__ import annotations
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import Any, Final, TypeAlias, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack, cast
 
 from attrs import evolve
 
+import jsproto
 from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.options import Options, Tls
 from jsproto.core.connection.server_pool import Server
 from jsproto.core.wording import meant
 from jsproto.errors import AuthorizationFailed, InvalidConfig
 from jsproto.errors.tree import shorten
-from jsproto.jetstream.context import JetStream
 from jsproto_io._event_logger import Watcher
 from jsproto_io._layers.tls import TlsFiles
 from jsproto_io._layers.websocket_options import WebSocket
 from jsproto_io.proxies import Tunnel
-from jsproto_io.recording import Record
+
+if TYPE_CHECKING:
+    from jsproto import JetStream
+    from jsproto_io.recording import Record
 
 #: One URL, several in one text with commas between, or a collection of both; ready-made `Server`
 #: values too.
@@ -186,7 +189,7 @@ def options_of(servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]
     options.pop("watch", None)
     options.pop("record", None)
     js = options.pop("jetstream", None)
-    if js is not None and not isinstance(js, JetStream):
+    if js is not None and not isinstance(js, jsproto.JetStream):
         raise InvalidConfig(f"expected a JetStream as jetstream, got {type(js).__name__}")
     made = Options(servers=servers, **cast("dict[str, Any]", options))
     return evolve(made, ask_for_credentials=True) if ask else made

@@ -5,48 +5,48 @@ from __future__ import annotations
 from abc import abstractmethod
 from datetime import timedelta
 from types import TracebackType
-from typing import Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Self, TypeVar, cast, overload
 
-from jsproto.core.connection.server_pool import Server
 from jsproto.core.conversation.conversation import Conversation
 from jsproto.core.conversation.message import Message
-from jsproto.core.conversation.settleable import Settleable
 from jsproto.core.numbers import seconds
 from jsproto.core.pubsub.request import request
 from jsproto.core.pubsub.request_many import RequestMany, Sentinel
 from jsproto.core.pubsub.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, seat_of
 from jsproto.errors import JsprotoError, OutboundFull
-from jsproto.jetstream.api.config.stream import StreamInfo
-from jsproto.jetstream.api.publishing.puback import PubAck
-from jsproto.jetstream.api.requests.messages import StoredMessage
 from jsproto.jetstream.delivery.message import JsMessage
-from jsproto.jetstream.publish.batch import BatchPublish
-from jsproto.jetstream.publish.fast_ingest import FastIngest, IngestResult
-from jsproto.jetstream.publish.items import ToPublish
-from jsproto.jetstream.publish.window import PublishResult, PublishWindow
-from jsproto.jetstream.range_read.reader import RangeReader
-from jsproto.jetstream.range_read.rows import Rows
-from jsproto.jetstream.stored.direct_batch import DirectBatch
-from jsproto.jetstream.stored.snapshot import Restore, Snapshot
 from jsproto.signals import NEED_DATA
-from jsproto.wire.headers import HeaderItems
+from jsproto_io import _sync_client
 from jsproto_io._sync_client.base import SyncBase
 from jsproto_io._sync_client.events import Events
-from jsproto_io._sync_client.facade import SyncConsumer, SyncJetStream, SyncStream
 from jsproto_io._sync_client.feed import Feed
 from jsproto_io._sync_client.messages import SyncCoreMessage, SyncMessage
 from jsproto_io._sync_client.sink import Sink
 from jsproto_io._sync_client.waits import changed
 from jsproto_io._client.conversations import alarm, conversation_of, headers_of
 from jsproto_io._client.handshake import unresolved
-from jsproto_io._client.signatures import show_settings
+
+if TYPE_CHECKING:
+    from jsproto.core.connection.server_pool import Server
+    from jsproto.core.conversation.settleable import Settleable
+    from jsproto.jetstream.api.config.stream import StreamInfo
+    from jsproto.jetstream.api.publishing.puback import PubAck
+    from jsproto.jetstream.api.requests.messages import StoredMessage
+    from jsproto.jetstream.publish.batch import BatchPublish
+    from jsproto.jetstream.publish.fast_ingest import FastIngest, IngestResult
+    from jsproto.jetstream.publish.items import ToPublish
+    from jsproto.jetstream.publish.window import PublishResult, PublishWindow
+    from jsproto.jetstream.range_read.reader import RangeReader
+    from jsproto.jetstream.range_read.rows import Rows
+    from jsproto.jetstream.stored.direct_batch import DirectBatch
+    from jsproto.jetstream.stored.snapshot import Restore, Snapshot
+    from jsproto.wire.headers import HeaderItems
+    from jsproto_io._sync_client import SyncJetStream
 
 T = TypeVar("T")
 FeedT = TypeVar("FeedT", bound=Conversation[JsMessage])
 CoreT = TypeVar("CoreT", bound=Conversation[Message])
-
-show_settings(SyncJetStream, SyncStream, SyncConsumer)
 
 
 class SyncClient(SyncBase):
@@ -243,7 +243,7 @@ class SyncClient(SyncBase):
             timeout: seconds that a request waits unless it says otherwise; 5 if nobody says
                 anything.
         """
-        return SyncJetStream(self, self._js(domain, prefix, timeout))
+        return _sync_client.SyncJetStream(self, self._js(domain, prefix, timeout))
 
     # ------------------------------------------------------------------ life
 

@@ -55,6 +55,7 @@ from jsproto.jetstream.stored.direct_batch import DirectBatch
 from jsproto.jetstream.stored.snapshot import Origin, Restore, Snapshot
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
+from jsproto_io._client.signatures import show_settings
 from jsproto_io._sync_client.messages import SyncMessage
 
 if TYPE_CHECKING:
@@ -2965,3 +2966,6 @@ class SyncConsumer:
     def next_subject(self) -> str:
         """The subject of its pull requests."""
         return self._pure.next_subject
+
+
+show_settings(SyncJetStream, SyncStream, SyncConsumer)
