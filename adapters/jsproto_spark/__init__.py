@@ -1,3 +1,4 @@
-"""JetStream on Spark: ``spark.read.format("jetstream")``, batch and streaming, read and write, on
-the blocking adapter.
+"""JetStream on Spark: the data source ``jetstream`` for batches and streams, read and write.
+
+It uses the blocking adapter: ``spark.read.format("jetstream")``.
 """

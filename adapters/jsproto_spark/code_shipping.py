@@ -1,19 +1,19 @@
-"""Code that travels with a source: processes of Spark that have no jsproto are given it.
+"""Ships the code of jsproto to Spark processes that do not have it installed.
 
-Theory. A pickle only names the classes of a module that can be imported, so whoever reads it must
-have them installed. To pickle the packages by value (``register_pickle_by_value``) is to copy what
-is there once in a process: its connections, its context variables, the scanner of its JSON decoder.
-Those can't be pickled; and if they could, each pickle would bring a second of everything, and no
-task would find the connection of the last. So this module alone goes by value, which needs nothing
-but the standard library and Spark, and takes the packages with it as text. Pickles are read in
-their order: what is behind the code in one can be imported when it is come to.
+Theory. A pickle contains only the names of classes in importable modules. So a process that reads
+it must have these modules installed. Pickling the packages by value (``register_pickle_by_value``)
+does not work: it would copy the state of the process, such as connections, context variables and
+the scanner of its JSON decoder. Some of these cannot be pickled. If they could, each pickle would
+bring a second copy, and no task would find the connection of the previous one. So only this module
+is pickled by value. It needs only the standard library and Spark, and it carries the packages as
+source text. A pickle is read in order: objects after the code can import it.
 
-A process that was given code gives it on: readers and writers that it pickles begin with it. What a
-process has installed comes first.
+A process that received code passes it on: pickles of its readers and writers begin with the code.
+Packages that are installed in the process have priority.
 
-Where no code travels, readers and writers begin with a function that looks for their class, by
-value too: a process that has no jsproto then says what can be done, where a class by reference says
-no more than which module is missing.
+Without shipped code, readers and writers begin with a function that looks up their class; it is
+pickled by value too. A process without jsproto then raises an error with a remedy. A class pickled
+by reference would only name the missing module.
 """
 
 from __future__ import annotations
@@ -35,20 +35,37 @@ from pyspark import cloudpickle
 
 T = TypeVar("T")
 
-#: What a task imports: our packages, and the one that they need. pyarrow and numpy are compiled and
-#: so no text; Spark's own workers need them.
+#: The packages that a task imports: ours, and attrs. pyarrow and numpy are compiled, so they have
+#: no source text; Spark's own workers need them anyway.
 PACKAGES: Final = ("jsproto", "jsproto_io", "jsproto_spark", "attr", "attrs")
-#: What no task imports: folders, and modules of other adapters.
-_LEFT: Final = frozenset({
-    "__pycache__", "_testing", "corpus", "testing",
-    "_async_client", "_memory", "generate.py", "uncolour.py", "websocket_server.py",
-    "anyio.py", "async_account.py", "async_backup.py", "asyncio.py", "kit.py", "memory.py", "pytest_plugin.py", "testing.py", "trio.py",
-})  # fmt: skip
+#: Folders and modules of other adapters that no task imports.
+_LEFT: Final = frozenset(
+    {
+        "__pycache__",
+        "_testing",
+        "corpus",
+        "testing",
+        "_async_client",
+        "_memory",
+        "generate.py",
+        "uncolour.py",
+        "websocket_server.py",
+        "anyio.py",
+        "async_account.py",
+        "async_backup.py",
+        "asyncio.py",
+        "kit.py",
+        "memory.py",
+        "pytest_plugin.py",
+        "testing.py",
+        "trio.py",
+    }
+)
 _HERE: Final = "jsproto_spark.code_shipping"
 
 
 class PickledCode(MetaPathFinder, ExecutionLoader):
-    """What finds and loads modules whose text lies in memory."""
+    """Finds and loads modules from source text in memory."""
 
     def __init__(self, packed: bytes) -> None:
         self.texts: dict[str, str] = json.loads(bz2.decompress(packed))
@@ -56,19 +73,19 @@ class PickledCode(MetaPathFinder, ExecutionLoader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """How a module is loaded, ``None`` if it is not here."""
+        """The spec of a module, ``None`` if it is not here."""
         return spec_from_loader(fullname, self) if self._within(fullname) in self.texts else None
 
     def get_filename(self, fullname: str) -> str:
-        """The path of a module, as tracebacks show it."""
+        """The path of a module, for tracebacks."""
         return self._within(fullname)
 
     def get_source(self, fullname: str) -> str:
-        """The text of a module."""
+        """The source text of a module."""
         return self.texts[self._within(fullname)]
 
     def is_package(self, fullname: str) -> bool:
-        """Whether a module has others within."""
+        """Whether a module is a package."""
         return self._within(fullname).endswith("/__init__.py")
 
     def _within(self, fullname: str) -> str:
@@ -79,31 +96,29 @@ class PickledCode(MetaPathFinder, ExecutionLoader):
 
 @final
 class Code:
-    """Packages as text; where this is unpickled, they can be imported.
+    """Packages as source text; unpickling it makes them importable.
 
     Attributes:
-        packed: the text of each module under its path, as JSON, compressed.
+        packed: the source text of each module by its path, as JSON, compressed.
     """
 
     def __init__(self, packed: bytes) -> None:
         self.packed = packed
 
     def make(self, kind: type[T]) -> T:
-        """An object of a class that is found once the code is there; its state is set by whoever
-        unpickles it.
-        """
+        """Make an object of a class from this code; pickle then sets its state."""
         return kind.__new__(kind)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return opened, (self.packed,)
 
 
-#: The code that this process was given.
+#: The code that this process received, ``None`` if it received none.
 given: Code | None = None
 
 
 def opened(packed: bytes) -> Code:
-    """The code, in a process that finds its packages from now on."""
+    """Make the packages importable in this process, and return the code."""
     home: Any = sys.modules.get(_HERE)
     if home is None:
         sys.meta_path.append(PickledCode(packed))
@@ -115,40 +130,43 @@ def opened(packed: bytes) -> Code:
 
 
 class CodeShipping:
-    """Part of what is pickled for other processes: the code comes first, if this process was given
-    it, or what says that there is none.
+    """Base class of objects that are pickled for other processes.
+
+    The pickle begins with the code if this process received it, else with `made`.
     """
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         kind = type(self)
         if given is not None:
             return given.make, (kind,), self.__dict__
-        if "." in kind.__qualname__:  # it is found in no module
+        if "." in kind.__qualname__:  # a nested class: no module has it by name
             return super().__reduce_ex__(protocol)
         return made, (kind.__module__, kind.__qualname__), self.__dict__
 
 
 def made(module: str, name: str) -> Any:
-    """An object of a class; its state is set by whoever unpickles it.
+    """Make an object of a class; pickle then sets its state.
 
     Raises:
-        ModuleNotFoundError: this process has no jsproto; the text says what can be done.
+        ModuleNotFoundError: this process has no jsproto; the text names the remedies.
     """
     try:
         kind: Any = getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"expected jsproto for {sys.executable}, which runs on an executor, got no module {error.name!r}. Install it there and set "
-            "PYSPARK_PYTHON to that Python, or read and write with the format that pyspark_jsproto.carry(spark) makes. Files of --py-files and "
-            "addPyFile do not reach the processes of a format that Spark has found by its name; PYSPARK_DRIVER_PYTHON, if it is set, is "
-            "started on executors too",
+            f"expected jsproto for {sys.executable} on an executor, "
+            f"got no module {error.name!r}. Install it there and set "
+            "PYSPARK_PYTHON to that Python, or use the format that pyspark_jsproto.carry(spark) "
+            "makes. Spark starts a separate process for a data source that "
+            "it finds by name, and files of --py-files and addPyFile do not reach that process. "
+            "If PYSPARK_DRIVER_PYTHON is set, executors start that Python too",
             name=error.name,
         ) from None
     return kind.__new__(kind)
 
 
 def packed(packages: Iterable[str] = PACKAGES) -> Code:
-    """The text of packages that this process can import."""
+    """The source text of packages that this process can import."""
     texts = {path: text for package in packages for path, text in _texts(files(package), package)}
     return Code(bz2.compress(json.dumps(texts).encode()))
 

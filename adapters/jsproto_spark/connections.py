@@ -1,16 +1,16 @@
-"""How a process of Spark reaches the server: one connection for each process and each way to
-connect, kept for the next task.
+"""Connections of a Spark process: one for each process and each set of connection options.
 
-Theory. Python workers are forked from a daemon and used for one task after the other, so a
-connection is kept under the process id: a fork finds none. It is kept under how to connect and
-nothing else: which stream is read, and through which API, is said with each question, so a job over
-a hundred streams of one server has one connection in each process. Nobody drives it between two
-tasks; a server that has given it up meanwhile is noticed by the next one, and connected to again.
-Secrets are read here, from the file or the variable that an option names, and go nowhere else.
+Theory. Spark forks Python workers from a daemon and uses them for one task after another. A
+connection is kept for the next task. Its key contains the process id, so a fork makes its own. The
+key also contains the connection options, but not the stream or the API prefix, which each request
+names. So a job over a hundred streams of one server has one connection per process. No task
+processes its input between two tasks; if the server has closed it meanwhile, the next task notices
+and reconnects. Secrets are read here, from the file or variable that an option names, and are
+stored nowhere else.
 
-A driver asks questions that may be asked twice. `asking` repeats one whose link was lost, and is
-patient with a server and a JetStream that are not there, but only behind a lost link: where nothing
-was ever there, that is the answer, and soon.
+The driver sends requests that it may repeat. `asking` repeats a request after a lost link. It waits
+for an absent server or JetStream only after a lost link. If the server was absent from the start,
+it fails soon.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ T = TypeVar("T")
 
 #: First pause between two attempts to connect; it doubles up to ``reconnectMaxWait``.
 _FIRST_WAIT: Final = 0.25
-#: Publishes wait so many seconds for company: rows come by the thousand.
+#: Publish batching delay in seconds, because rows come in large numbers.
 _LINGER: Final = 0.005
-#: Pause before a question is asked again.
+#: Pause in seconds before a request is repeated.
 _AGAIN: Final = 0.1
 
 _CLIENTS: Final[dict[tuple[int, ConnectSettings], Client]] = {}
 
 
 def client(where: ConnectSettings, patience: float) -> Client:
-    """The connection of this process; made if there is none.
+    """The connection of this process; connects if there is none.
 
     Args:
-        where: how to connect.
-        patience: about how many seconds a server is looked for that is not there.
+        where: the connection options.
+        patience: about how many seconds to wait for an absent server.
 
     Raises:
-        JsprotoError: why there is none; `Unreadable` for a secret that is not where it should be.
+        JsprotoError: why it cannot connect; `Unreadable` for a missing secret.
     """
     key = _key(where)
     held = _CLIENTS.get(key)
@@ -62,10 +62,10 @@ def client(where: ConnectSettings, patience: float) -> Client:
 
 
 def jetstream(where: ConnectSettings, patience: float) -> SyncJetStream:
-    """JetStream as the options name it, over the connection of this process.
+    """JetStream as the options name it, on the connection of this process.
 
     Args:
-        where: how to connect, and which JetStream.
+        where: the connection options, and the domain or API prefix.
         patience: see `client`.
 
     Raises:
@@ -86,7 +86,7 @@ def forget(where: ConnectSettings) -> None:
 
 
 def _key(where: ConnectSettings) -> tuple[int, ConnectSettings]:
-    """This process, and how to connect: what a question says by itself is left out."""
+    """The key of a connection: process id and connection options, without those of a request."""
     plain = ConnectSettings()
     return os.getpid(), evolve(
         where,
@@ -98,7 +98,7 @@ def _key(where: ConnectSettings) -> tuple[int, ConnectSettings]:
 
 
 def connected(where: ConnectSettings, patience: float) -> Client:
-    """A new connection; see `client`."""
+    """Make a new connection; see `client`."""
     made = connect(
         where.servers, credentials=_credentials(where), linger=_LINGER, **_options(where, patience)
     )
@@ -106,12 +106,12 @@ def connected(where: ConnectSettings, patience: float) -> Client:
 
 
 def asking(where: ConnectSettings, patience: float, question: Callable[[SyncJetStream], T]) -> T:
-    """The answer to a question that may be asked again, over a link that may be lost meanwhile.
+    """Send a request that may be repeated, and repeat it after a lost link.
 
     Args:
-        where: how to connect.
-        patience: seconds for that.
-        question: what is asked of JetStream.
+        where: the connection options.
+        patience: seconds for all attempts.
+        question: sends the request with a JetStream handle and returns the answer.
     """
     until = time.monotonic() + patience
     lost = False
@@ -125,7 +125,8 @@ def asking(where: ConnectSettings, patience: float, question: Callable[[SyncJetS
                 forget(where)
                 if lost and late:
                     raise
-                lost = True  # and what a new connection says names the server: it is tried once, however late it is
+                # Try once more, however late: the error of a new connection names the server.
+                lost = True
             elif lost and not late:
                 time.sleep(_AGAIN)
             else:
@@ -133,9 +134,7 @@ def asking(where: ConnectSettings, patience: float, question: Callable[[SyncJetS
 
 
 def sweeps(patience: float, most: float) -> int:
-    """How often all servers are tried so that about ``patience`` seconds pass before a first
-    connect fails.
-    """
+    """The number of rounds through all servers that takes about ``patience`` seconds."""
     waited, pause, tries = 0.0, _FIRST_WAIT, 1
     while waited + pause <= patience:
         waited += pause
@@ -158,7 +157,7 @@ def _options(where: ConnectSettings, patience: float) -> ConnectOptions:
             ca=where.tls_ca_file, certificate=where.tls_cert_file, key=where.tls_key_file
         )
         with naming(where.stream, "tlsCaFile, tlsCertFile, tlsKeyFile"):
-            files.context()  # which the client makes at each handshake; its error knows no options
+            files.context()  # checked here: the error of a handshake names no options
         options["tls_context"] = files
     if where.tls_first:
         options["tls"] = Tls.FIRST
@@ -182,13 +181,11 @@ def _credentials(where: ConnectSettings) -> Credentials | None:
 
 
 def _secret(where: ConnectSettings, option: str, variable: str | None) -> str:
-    """What a variable holds. Its name is not shown: somebody may have written the secret itself
-    there.
-    """
+    """The value of a variable; errors hide its name, as a user may have put the secret there."""
     held = os.environ.get(variable or "")
     if not held:
         raise Unreadable(
-            f"stream {where.stream!r}: option {option}: expected the name of a variable that is set in the driver and in every "
-            "executor (spark.executorEnv), it is not set here"
+            f"stream {where.stream!r}: option {option}: expected the name of a variable that is "
+            "set in the driver and in every executor (spark.executorEnv), got one that is not set"
         )
     return held

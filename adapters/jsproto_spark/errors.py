@@ -1,11 +1,9 @@
-"""What goes wrong between Spark and a stream, said in one line that names the stream and the option
-to look at.
+"""Errors of the data source: one line that names the stream and the option to check.
 
-Theory. Spark shows the text of an exception and where it was raised, so whatever must be known
-stands in the text. An error of the core says what was expected and seen; `named` puts in front of
-it whose stream it was, and which option has to do with it, by the table. Nothing that comes from an
-option that may hold a secret is ever quoted: there is no such option, secrets come by file or by
-the name of a variable.
+Theory. Spark shows the text of an exception and its place. So the text must contain everything. An
+error of the core says what was expected and what was seen. `named` adds the stream and, by the
+table, the option. No error quotes a secret: options never contain secrets, only names of files and
+variables.
 """
 
 from __future__ import annotations
@@ -38,13 +36,11 @@ from jsproto.jetstream.errors import DataLost, DirectUnavailable, ReadStalled, S
 
 
 class InvalidOption(InvalidConfig):
-    """An option that does not exist, has a value of the wrong form, does not go with another, or
-    does nothing here.
-    """
+    """An option is unknown, invalid, conflicts with another, or has no effect here."""
 
 
 class InvalidColumns(InvalidConfig):
-    """A schema that cannot be read or written: a column that there is not, or one of another type."""
+    """A schema that cannot be read or written: an unknown column, or one of another type."""
 
 
 class Unreadable(JsprotoError):
@@ -52,18 +48,22 @@ class Unreadable(JsprotoError):
 
 
 class StreamTailLost(JsprotoError):
-    """The stream ends before what was read or planned, so its next sequences will mean other
-    messages (``failOnDataLoss``).
+    """The stream ends before what was read or planned (``failOnDataLoss``).
+
+    Its next sequences will mean other messages.
     """
 
 
 class ChangedQuery(InvalidConfig):
-    """A query is restarted with options that change what its offsets mean (``allowOptionChange``)."""
+    """A query restarts with options that give its offsets another meaning.
+
+    The option ``allowOptionChange`` allows this.
+    """
 
 
 _Class = type[JsprotoError]
 
-#: Which option has to do with an error of the core; the first row whose class fits counts.
+#: The option for each error of the core; the first row whose class fits counts.
 OPTION_OF: Final[tuple[tuple[_Class, str], ...]] = (
     (StreamNotFound, "stream"),
     (DataLost, "failOnDataLoss"),
@@ -88,7 +88,7 @@ OPTION_OF: Final[tuple[tuple[_Class, str], ...]] = (
     (WindowFull, "stallWait"),
 )
 
-#: These name their stream and option already.
+#: These already name their stream and option.
 _NAMED: Final = (InvalidOption, InvalidColumns, Unreadable, StreamTailLost, ChangedQuery)
 
 
@@ -104,8 +104,9 @@ def named(error: JsprotoError, stream: str, option: str = "") -> JsprotoError:
 
 @contextmanager
 def naming(stream: str, option: str = "") -> Generator[None]:
-    """What is raised inside is `named`, and what caused it is not shown: its text stands in the one
-    line.
+    """Convert errors raised inside by `named`.
+
+    The cause is not shown, because its text is in the one line.
     """
     try:
         yield
@@ -114,11 +115,14 @@ def naming(stream: str, option: str = "") -> Generator[None]:
 
 
 def vanished(stream: str, lo: int, first: int) -> DataLost:
-    """Messages are gone before they were read."""
+    """The error for messages that are gone before they were read."""
     return DataLost(
-        f"stream {stream!r}, see option failOnDataLoss: expected messages from sequence {lo} on, the first that is left is {first}: "
-        "they were removed before they were read, by a limit, a purge or one by one, which the server does not tell apart there; "
-        "startingOffsets earliest begins with what is left",
+        f"stream {stream!r}, see option failOnDataLoss: expected messages from sequence {lo} on, "
+        f"got {first} as the first that is left: they were removed before they were read, by a "
+        "limit, "
+        "a purge or single deletes; the server does not tell which. startingOffsets earliest "
+        "begins "
+        "with what is left",
         stream,
         lo,
         first,
@@ -126,10 +130,10 @@ def vanished(stream: str, lo: int, first: int) -> DataLost:
 
 
 def recreated(stream: str, expected: str, seen: str) -> StreamRecreated:
-    """The stream is another one of the same name."""
+    """The error for a stream that was deleted and created again."""
     return StreamRecreated(
-        f"stream {stream!r}, see option failOnDataLoss: expected the stream that was made at {expected}, got one made at {seen}: "
-        "its sequences mean other messages",
+        f"stream {stream!r}, see option failOnDataLoss: expected the stream created at {expected}, "
+        f"got one created at {seen}: its sequences mean other messages",
         stream,
         expected,
         seen,
@@ -137,8 +141,8 @@ def recreated(stream: str, expected: str, seen: str) -> StreamRecreated:
 
 
 def shrunk(stream: str, seq: int, last: int) -> StreamTailLost:
-    """The stream ends before what was read or planned."""
+    """The error for a stream that ends before what was read or planned."""
     return StreamTailLost(
-        f"stream {stream!r}, see option failOnDataLoss: expected a last sequence of at least {seq - 1}, which was seen before, got {last}: "
-        "the server has lost the end of the stream"
+        f"stream {stream!r}, see option failOnDataLoss: expected a last sequence of at least "
+        f"{seq - 1}, which was seen before, got {last}: the server has lost the end of the stream"
     )

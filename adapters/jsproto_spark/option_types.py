@@ -1,6 +1,4 @@
-"""How the text of an option becomes a value: one form for each kind, and what each says when the
-text has not that form.
-"""
+"""Parses the text of options: one type for each kind of value, with its error texts."""
 
 from __future__ import annotations
 
@@ -25,24 +23,24 @@ from jsproto.wire.subjects import (
 
 
 class OptionType(Enum):
-    """How the text of an option is read."""
+    """How the text of an option is parsed."""
 
-    #: Any text but none.
+    #: Any text that is not empty.
     TEXT = "TEXT"
-    #: The name of a file with something secret in it.
+    #: The name of a file that contains a secret.
     FILE = "FILE"
-    #: Servers with commas between, without user info.
+    #: Servers separated by commas, without user and password.
     SERVERS = "SERVERS"
-    #: The name of a stream, of a consumer, or the beginning of one.
+    #: The name of a stream or of a consumer, or a prefix of one.
     STREAM = "STREAM"
     CONSUMER = "CONSUMER"
-    #: First tokens of a subject.
+    #: The first tokens of a subject.
     PREFIX = "PREFIX"
-    #: A prefix of the JetStream API; one final dot is left away.
+    #: A prefix of the JetStream API; one final dot is removed.
     API_PREFIX = "API_PREFIX"
     #: A subject to publish to.
     SUBJECT = "SUBJECT"
-    #: Subjects with commas between, wildcards allowed.
+    #: Subjects separated by commas, wildcards allowed.
     SUBJECTS = "SUBJECTS"
     #: ``true`` or ``false``.
     FLAG = "FLAG"
@@ -52,7 +50,7 @@ class OptionType(Enum):
     SECONDS = "SECONDS"
     #: One of the words of the row, or a sequence.
     OFFSET = "OFFSET"
-    #: Milliseconds since 1970, as Kafka has them, or RFC 3339.
+    #: Milliseconds since 1970, as in Kafka, or RFC 3339.
     MOMENT = "MOMENT"
     #: One of the words of the row.
     WORD = "WORD"
@@ -64,16 +62,16 @@ _UNITS: Final = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 36
 
 
 def value_of(form: OptionType, text: str, words: tuple[str, ...] = ()) -> object:
-    """The value of a text.
+    """Parse the text of an option.
 
     Args:
-        form: how it is read.
-        text: as the user wrote it.
-        words: the words that it may be, for forms that have some.
+        form: how to parse it.
+        text: the user's text.
+        words: the allowed words, for types that have some.
 
     Raises:
-        InvalidConfig, InvalidResponse: it has not this form; the text says what was expected. What
-            may be a secret by mistake is not quoted.
+        InvalidConfig, InvalidResponse: the text is invalid; the error says what was expected. It
+            does not quote a text that may be a secret by mistake.
     """
     match form:
         case OptionType.FLAG:
@@ -105,7 +103,9 @@ def _name(form: OptionType, text: str) -> str:
         case OptionType.SERVERS:
             if "@" in text:
                 raise InvalidConfig(
-                    "expected servers without user info, which every plan would show: use user and passwordEnv, or tokenEnv"
+                    "expected servers without user and password, because every plan would show "
+                    "them: "
+                    "use user and passwordEnv, or tokenEnv"
                 )
             servers_of(text)
         case OptionType.STREAM:
@@ -183,6 +183,7 @@ def _subjects(text: str) -> tuple[str, ...]:
     for one, other in permutations(subjects, 2):
         if within(one, other):
             raise InvalidConfig(
-                f"expected subjects none of which holds another, got {shorten(one)} within {shorten(other)}: leave it out"
+                "expected subjects none of which contains another, "
+                f"got {shorten(one)} within {shorten(other)}: leave it out"
             )
     return subjects

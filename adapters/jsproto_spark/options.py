@@ -1,16 +1,15 @@
-"""The options of the source and the sink, as a table: name, form, default, where they count, and
-Kafka's word beside each.
+"""The options of the source and the sink as a table: name, type, default, use, and Kafka's word.
 
-Theory. Spark hands over whatever a user wrote, as text, with keys in lower case, and never
-complains. So `settings_of` knows every name, reads every value by its form, refuses what does
-nothing in the use at hand (an end for a stream, a window for a read), and refuses what does not go
-together, before anything is connected. What comes out is typed and holds no secret: passwords,
-tokens, creds and seeds are named by file or by environment variable, and read where they are used.
+Theory. Spark passes all options of a user as text, with keys in lower case, and checks nothing. So
+`settings_of` knows every name and parses every value by its type. It rejects options without effect
+in the current use (an end for a stream, a window for a read), and options that conflict. All this
+happens before it connects. The results are typed and contain no secrets: options name the file or
+environment variable of a password, token, creds or seed, and the secret is read where it is used.
 
-A field of the three classes is a row of the table; its name in Spark is the same in camel case.
+Each field of the three classes is a row of the table. Its name in Spark is the same in camel case.
 """
 
-# ruff: noqa: RUF009 - a field made by `_option` is attrs' own `field` with the row of the table in its metadata
+# ruff: noqa: RUF009 - `_option` returns an attrs `field` with the table row in its metadata
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ __all__ = [
 
 
 class Use(Enum):
-    """What a source or sink is asked to be."""
+    """What a source or sink is used for."""
 
     BATCH_READ = "BATCH_READ"
     STREAM_READ = "STREAM_READ"
@@ -68,15 +67,15 @@ class Option:
     """A row of the table.
 
     Attributes:
-        name: as it is written in Spark.
-        form: how its text is read.
-        default: what it is when nobody gives it; ``None`` for nothing.
-        uses: where it counts; elsewhere it is refused.
+        name: the name in Spark.
+        form: how the text is parsed.
+        default: the value if the option is not given; ``None`` for none.
+        uses: the uses in which it has an effect; it is rejected in others.
         means: what it does.
-        words: the words that it may be, for the forms that have some.
-        kafka: what Kafka's source and sink call the same.
-        alias: another name that is understood.
-        required: there is no use without.
+        words: the allowed words, for types that have some.
+        kafka: the name of the same option in Kafka's source and sink.
+        alias: another accepted name.
+        required: whether every use needs it.
     """
 
     name: str
@@ -115,82 +114,336 @@ def _option(
 @final
 @frozen(kw_only=True)
 class ConnectSettings:
-    """Which stream, and how to get there."""
+    """The stream, and how to connect."""
 
-    # fmt: off
-    stream: str = _option(OptionType.STREAM, default="", means="the stream to read, or that must store what is written", uses=_EVERYWHERE, kafka="subscribe, topic", required=True)
-    servers: str = _option(OptionType.SERVERS, default="nats://127.0.0.1:4222", means="where to connect: nats://, tls://, ws:// or wss://, with commas between", uses=_EVERYWHERE, kafka="kafka.bootstrap.servers")
-    domain: str | None = _option(OptionType.STREAM, default=None, means="JetStream of another domain", uses=_EVERYWHERE)
-    api_prefix: str | None = _option(OptionType.API_PREFIX, default=None, means="JetStream behind another API prefix", uses=_EVERYWHERE)
-    inbox_prefix: str | None = _option(OptionType.PREFIX, default=None, means="first tokens of every inbox", uses=_EVERYWHERE)
-    credentials_file: str | None = _option(OptionType.FILE, default=None, means="a creds file, on the driver and on every executor", uses=_EVERYWHERE)
-    credentials_env: str | None = _option(OptionType.VARIABLE, default=None, means="the variable that holds the text of a creds file", uses=_EVERYWHERE)
-    nkey_seed_file: str | None = _option(OptionType.FILE, default=None, means="a file with the seed of a user's nkey", uses=_EVERYWHERE)
+    stream: str = _option(
+        OptionType.STREAM,
+        default="",
+        means="the stream to read, or the stream that must store the rows",
+        uses=_EVERYWHERE,
+        kafka="subscribe, topic",
+        required=True,
+    )
+    servers: str = _option(
+        OptionType.SERVERS,
+        default="nats://127.0.0.1:4222",
+        means="the servers: nats://, tls://, ws:// or wss://, separated by commas",
+        uses=_EVERYWHERE,
+        kafka="kafka.bootstrap.servers",
+    )
+    domain: str | None = _option(
+        OptionType.STREAM, default=None, means="JetStream of another domain", uses=_EVERYWHERE
+    )
+    api_prefix: str | None = _option(
+        OptionType.API_PREFIX,
+        default=None,
+        means="JetStream with another API prefix",
+        uses=_EVERYWHERE,
+    )
+    inbox_prefix: str | None = _option(
+        OptionType.PREFIX, default=None, means="the first tokens of every inbox", uses=_EVERYWHERE
+    )
+    credentials_file: str | None = _option(
+        OptionType.FILE,
+        default=None,
+        means="a creds file, on the driver and on every executor",
+        uses=_EVERYWHERE,
+    )
+    credentials_env: str | None = _option(
+        OptionType.VARIABLE,
+        default=None,
+        means="the variable that holds the text of a creds file",
+        uses=_EVERYWHERE,
+    )
+    nkey_seed_file: str | None = _option(
+        OptionType.FILE,
+        default=None,
+        means="a file with the seed of a user's nkey",
+        uses=_EVERYWHERE,
+    )
     user: str | None = _option(OptionType.TEXT, default=None, means="a user name", uses=_EVERYWHERE)
-    password_env: str | None = _option(OptionType.VARIABLE, default=None, means="the variable that holds the user's password", uses=_EVERYWHERE)
-    token_env: str | None = _option(OptionType.VARIABLE, default=None, means="the variable that holds a token", uses=_EVERYWHERE)
-    tls_ca_file: str | None = _option(OptionType.FILE, default=None, means="whom to trust, in PEM; TLS is required then", uses=_EVERYWHERE, kafka="kafka.ssl.truststore.location")
-    tls_cert_file: str | None = _option(OptionType.FILE, default=None, means="our own certificate, in PEM", uses=_EVERYWHERE, kafka="kafka.ssl.keystore.location")
-    tls_key_file: str | None = _option(OptionType.FILE, default=None, means="its private key, if that is another file", uses=_EVERYWHERE)
-    tls_first: bool = _option(OptionType.FLAG, default=False, means="TLS stands before the server says a word (handshake_first)", uses=_EVERYWHERE)
-    request_timeout: float = _option(OptionType.SECONDS, default=10.0, means="seconds that a question waits for its answer", uses=_EVERYWHERE, kafka="fetchOffset.numRetries")
-    reconnect_max_wait: float = _option(OptionType.SECONDS, default=4.0, means="longest pause between two attempts to connect again", uses=_EVERYWHERE)
-    # fmt: on
+    password_env: str | None = _option(
+        OptionType.VARIABLE,
+        default=None,
+        means="the variable that holds the user's password",
+        uses=_EVERYWHERE,
+    )
+    token_env: str | None = _option(
+        OptionType.VARIABLE, default=None, means="the variable that holds a token", uses=_EVERYWHERE
+    )
+    tls_ca_file: str | None = _option(
+        OptionType.FILE,
+        default=None,
+        means="the trusted certificates, in PEM; it makes TLS required",
+        uses=_EVERYWHERE,
+        kafka="kafka.ssl.truststore.location",
+    )
+    tls_cert_file: str | None = _option(
+        OptionType.FILE,
+        default=None,
+        means="the client's certificate, in PEM",
+        uses=_EVERYWHERE,
+        kafka="kafka.ssl.keystore.location",
+    )
+    tls_key_file: str | None = _option(
+        OptionType.FILE,
+        default=None,
+        means="the client's private key, if it is in another file",
+        uses=_EVERYWHERE,
+    )
+    tls_first: bool = _option(
+        OptionType.FLAG,
+        default=False,
+        means="start TLS before the server's first message (handshake_first)",
+        uses=_EVERYWHERE,
+    )
+    request_timeout: float = _option(
+        OptionType.SECONDS,
+        default=10.0,
+        means="seconds that a request waits for its answer",
+        uses=_EVERYWHERE,
+        kafka="fetchOffset.numRetries",
+    )
+    reconnect_max_wait: float = _option(
+        OptionType.SECONDS,
+        default=4.0,
+        means="the longest pause between two reconnect attempts",
+        uses=_EVERYWHERE,
+    )
 
 
 @final
 @frozen(kw_only=True)
 class ReadSettings:
-    """What is read, and how."""
+    """What to read, and how."""
 
-    # fmt: off
-    subjects: tuple[str, ...] = _option(OptionType.SUBJECTS, default=(), means="only subjects that match one of these", uses=_READS, kafka="subscribePattern")
-    starting_offsets: str | int | None = _option(OptionType.OFFSET, default=None, means="where a new query begins: earliest, latest, or a sequence; latest for a stream, earliest for a batch", uses=_READS, words=("earliest", "latest"), kafka="startingOffsets")
-    starting_timestamp: Timestamp | None = _option(OptionType.MOMENT, default=None, means="begin at the first message stored at this instant or after it", uses=_READS, kafka="startingTimestamp")
-    starting_offsets_by_timestamp_strategy: str = _option(OptionType.WORD, default="error", means="when nothing is stored since startingTimestamp", uses=_READS, words=("error", "latest"), kafka="startingOffsetsByTimestampStrategy")
-    ending_offsets: str | int | None = _option(OptionType.OFFSET, default=None, means="where a batch ends: latest, or the first sequence that is not read", uses=_BATCH, words=("latest",), kafka="endingOffsets")
-    ending_timestamp: Timestamp | None = _option(OptionType.MOMENT, default=None, means="end before the first message stored at this instant or after it", uses=_BATCH, kafka="endingTimestamp")
-    fail_on_data_loss: bool = _option(OptionType.FLAG, default=True, means="fail when messages vanished before they were read", uses=_READS, kafka="failOnDataLoss")
-    max_messages_per_trigger: int | None = _option(OptionType.COUNT, default=None, means="most sequences of a micro-batch, so an upper bound of its messages", uses=_STREAM, kafka="maxOffsetsPerTrigger", alias="maxOffsetsPerTrigger")
-    max_bytes_per_trigger: int | None = _option(OptionType.COUNT, default=None, means="about the most bytes of a micro-batch, by the stream's mean message", uses=_STREAM)
-    min_partitions: int = _option(OptionType.COUNT, default=1, means="least number of tasks for a range", uses=_READS, kafka="minPartitions")
-    max_records_per_partition: int = _option(OptionType.COUNT, default=1_000_000, means="most sequences of one task", uses=_READS, kafka="maxRecordsPerPartition")
-    include_headers: bool = _option(OptionType.FLAG, default=True, means="whether there is a column headers when no schema is given", uses=_READS, kafka="includeHeaders")
-    headers_format: str | None = _option(OptionType.WORD, default=None, means="the form of the column headers: map of lists, array of pairs in their order, or none", uses=_READS, words=("map", "array", "none"))
-    read_mode: str = _option(OptionType.WORD, default="auto", means="read by consumers or by direct gets; auto takes direct for work-queue streams, and for mirrors that allow it (allow_direct, server 2.11)", uses=_READS, words=("auto", "consumer", "direct"))
-    release_mode: str = _option(OptionType.WORD, default="none", means="what a processed range means to the stream: nothing, the cursor goes on, or it is purged", uses=_STREAM, words=("none", "cursor", "purge"))
-    release_on: str = _option(OptionType.WORD, default="commit", means="released with Spark's commit, which never comes for the last batch of a run, or when the next one is planned", uses=_STREAM, words=("commit", "nextPlan"))
-    cursor: str | None = _option(OptionType.CONSUMER, default=None, means="the durable consumer of releaseMode cursor; it is made if it is not there", uses=_STREAM)
-    purge_despite_consumers: bool = _option(OptionType.FLAG, default=False, means="purge although the stream has consumers", uses=_STREAM)
-    take_over: bool = _option(OptionType.FLAG, default=False, means="release although the cursor, or what is purged, belongs to another query; that one fails then", uses=_STREAM)
-    allow_option_change: bool = _option(OptionType.FLAG, default=False, means="restart a query although stream or subjects are others than its offsets were made with", uses=_STREAM)
-    consumer_name_prefix: str = _option(OptionType.CONSUMER, default="spark", means="how the names of the short-lived consumers begin", uses=_READS, kafka="groupIdPrefix")
-    read_deadline: float = _option(OptionType.SECONDS, default=120.0, means="seconds that a task goes on without any message, over lost links too", uses=_READS, kafka="kafkaConsumer.pollTimeoutMs")
-    pushdown: bool = _option(OptionType.FLAG, default=False, means="narrow the range by the query's filters; needs spark.sql.python.filterPushdown.enabled", uses=_BATCH)
-    # fmt: on
+    subjects: tuple[str, ...] = _option(
+        OptionType.SUBJECTS,
+        default=(),
+        means="only subjects that match one of these",
+        uses=_READS,
+        kafka="subscribePattern",
+    )
+    starting_offsets: str | int | None = _option(
+        OptionType.OFFSET,
+        default=None,
+        means="where a new query begins: earliest, latest, or a sequence; by default "
+        "latest for a stream, earliest for a batch",
+        uses=_READS,
+        words=("earliest", "latest"),
+        kafka="startingOffsets",
+    )
+    starting_timestamp: Timestamp | None = _option(
+        OptionType.MOMENT,
+        default=None,
+        means="begin at the first message stored at this time or later",
+        uses=_READS,
+        kafka="startingTimestamp",
+    )
+    starting_offsets_by_timestamp_strategy: str = _option(
+        OptionType.WORD,
+        default="error",
+        means="what to do if no message was stored since startingTimestamp",
+        uses=_READS,
+        words=("error", "latest"),
+        kafka="startingOffsetsByTimestampStrategy",
+    )
+    ending_offsets: str | int | None = _option(
+        OptionType.OFFSET,
+        default=None,
+        means="where a batch ends: latest, or the first sequence that is not read",
+        uses=_BATCH,
+        words=("latest",),
+        kafka="endingOffsets",
+    )
+    ending_timestamp: Timestamp | None = _option(
+        OptionType.MOMENT,
+        default=None,
+        means="end before the first message stored at this time or later",
+        uses=_BATCH,
+        kafka="endingTimestamp",
+    )
+    fail_on_data_loss: bool = _option(
+        OptionType.FLAG,
+        default=True,
+        means="fail if messages were removed before they were read",
+        uses=_READS,
+        kafka="failOnDataLoss",
+    )
+    max_messages_per_trigger: int | None = _option(
+        OptionType.COUNT,
+        default=None,
+        means="the most sequences of a micro-batch, an upper bound of its messages",
+        uses=_STREAM,
+        kafka="maxOffsetsPerTrigger",
+        alias="maxOffsetsPerTrigger",
+    )
+    max_bytes_per_trigger: int | None = _option(
+        OptionType.COUNT,
+        default=None,
+        means="about the most bytes of a micro-batch, by the stream's mean message size",
+        uses=_STREAM,
+    )
+    min_partitions: int = _option(
+        OptionType.COUNT,
+        default=1,
+        means="the least number of tasks for a range",
+        uses=_READS,
+        kafka="minPartitions",
+    )
+    max_records_per_partition: int = _option(
+        OptionType.COUNT,
+        default=1_000_000,
+        means="the most sequences of one task",
+        uses=_READS,
+        kafka="maxRecordsPerPartition",
+    )
+    include_headers: bool = _option(
+        OptionType.FLAG,
+        default=True,
+        means="whether the default schema has a column headers",
+        uses=_READS,
+        kafka="includeHeaders",
+    )
+    headers_format: str | None = _option(
+        OptionType.WORD,
+        default=None,
+        means="the form of the column headers: map of lists, array of pairs in order, or none",
+        uses=_READS,
+        words=("map", "array", "none"),
+    )
+    read_mode: str = _option(
+        OptionType.WORD,
+        default="auto",
+        means="read by consumers or by direct gets; auto uses direct gets for work-queue "
+        "streams, and for mirrors that allow them (allow_direct, server 2.11)",
+        uses=_READS,
+        words=("auto", "consumer", "direct"),
+    )
+    release_mode: str = _option(
+        OptionType.WORD,
+        default="none",
+        means="what happens to a processed range: nothing, the cursor advances, or it is purged",
+        uses=_STREAM,
+        words=("none", "cursor", "purge"),
+    )
+    release_on: str = _option(
+        OptionType.WORD,
+        default="commit",
+        means="release with Spark's commit, which never comes for the last batch of a "
+        "run, or when the next batch is planned",
+        uses=_STREAM,
+        words=("commit", "nextPlan"),
+    )
+    cursor: str | None = _option(
+        OptionType.CONSUMER,
+        default=None,
+        means="the durable consumer of releaseMode cursor; it is created if missing",
+        uses=_STREAM,
+    )
+    purge_despite_consumers: bool = _option(
+        OptionType.FLAG, default=False, means="purge even if the stream has consumers", uses=_STREAM
+    )
+    take_over: bool = _option(
+        OptionType.FLAG,
+        default=False,
+        means="release even if the cursor, or the purged range, belongs to another query, "
+        "which then fails",
+        uses=_STREAM,
+    )
+    allow_option_change: bool = _option(
+        OptionType.FLAG,
+        default=False,
+        means="restart a query whose offsets were made with another stream or other subjects",
+        uses=_STREAM,
+    )
+    consumer_name_prefix: str = _option(
+        OptionType.CONSUMER,
+        default="spark",
+        means="prefix of the names of the short-lived consumers",
+        uses=_READS,
+        kafka="groupIdPrefix",
+    )
+    read_deadline: float = _option(
+        OptionType.SECONDS,
+        default=120.0,
+        means="seconds that a task continues without any message, also while the link is lost",
+        uses=_READS,
+        kafka="kafkaConsumer.pollTimeoutMs",
+    )
+    pushdown: bool = _option(
+        OptionType.FLAG,
+        default=False,
+        means="narrow the range by the query's filters; needs "
+        "spark.sql.python.filterPushdown.enabled",
+        uses=_BATCH,
+    )
 
 
 @final
 @frozen(kw_only=True)
 class WriteSettings:
-    """How rows are published."""
+    """How to publish rows."""
 
-    # fmt: off
-    subject: str | None = _option(OptionType.SUBJECT, default=None, means="where all rows are published; without it there is a column subject", uses=_WRITES, kafka="topic")
-    msg_id_column: str | None = _option(OptionType.TEXT, default=None, means="the column that makes a row the same row when it is sent again (Nats-Msg-Id); msg_id if there is one", uses=_WRITES)
-    auto_msg_id: bool = _option(OptionType.FLAG, default=False, means="ids by place: query, batch, partition and row; for plans that always give the same rows in the same order", uses=_WRITES)
-    window: int = _option(OptionType.COUNT, default=4000, means="messages without an acknowledgement that a task may have under way", uses=_WRITES)
-    ack_timeout: float = _option(OptionType.SECONDS, default=30.0, means="seconds without an acknowledgement behind which a row counts as not acknowledged, over lost links too", uses=_WRITES)
-    max_inflight_bytes: int = _option(OptionType.COUNT, default=67_108_864, means="most bytes under way", uses=_WRITES)
-    stall_wait: float | None = _option(OptionType.SECONDS, default=None, means="seconds that a row waits for room in the window before the task fails; without it a little longer than ackTimeout, which only a lost link takes", uses=_WRITES)
-    expected_outage: float | None = _option(OptionType.SECONDS, default=None, means="warn if the stream forgets ids before a failure of so many seconds is over", uses=_WRITES)
-    # fmt: on
+    subject: str | None = _option(
+        OptionType.SUBJECT,
+        default=None,
+        means="the subject of all rows; without it, rows need a column subject",
+        uses=_WRITES,
+        kafka="topic",
+    )
+    msg_id_column: str | None = _option(
+        OptionType.TEXT,
+        default=None,
+        means="the column with the message id for deduplication (Nats-Msg-Id); msg_id if "
+        "the column exists",
+        uses=_WRITES,
+    )
+    auto_msg_id: bool = _option(
+        OptionType.FLAG,
+        default=False,
+        means="make ids from query, batch, partition and row; for plans that always give "
+        "the same rows in the same order",
+        uses=_WRITES,
+    )
+    window: int = _option(
+        OptionType.COUNT,
+        default=4000,
+        means="the most messages of a task without an acknowledgement",
+        uses=_WRITES,
+    )
+    ack_timeout: float = _option(
+        OptionType.SECONDS,
+        default=30.0,
+        means="seconds after which a row without an acknowledgement fails, also while the "
+        "link is lost",
+        uses=_WRITES,
+    )
+    max_inflight_bytes: int = _option(
+        OptionType.COUNT,
+        default=67_108_864,
+        means="the most bytes without an acknowledgement",
+        uses=_WRITES,
+    )
+    stall_wait: float | None = _option(
+        OptionType.SECONDS,
+        default=None,
+        means="seconds that a row waits for room in the window before the task fails; by "
+        "default a little longer than ackTimeout, which happens only without a link",
+        uses=_WRITES,
+    )
+    expected_outage: float | None = _option(
+        OptionType.SECONDS,
+        default=None,
+        means="warn if the stream remembers ids for less than this number of seconds",
+        uses=_WRITES,
+    )
 
 
 @final
 @frozen(kw_only=True)
 class Settings:
-    """What a user wrote, read and checked for one use."""
+    """The options of a user, parsed and checked for one use."""
 
     use: Use
     where: ConnectSettings
@@ -208,7 +461,7 @@ def _row(attribute: Attribute[Any]) -> Option:
     return Option(name=_camel(attribute.name), default=attribute.default, **facts)
 
 
-#: Every option, in the order of the documentation.
+#: All options, in the order of the documentation.
 OPTIONS: Final[tuple[Option, ...]] = tuple(
     _row(attribute)
     for part in (ConnectSettings, ReadSettings, WriteSettings)
@@ -219,25 +472,27 @@ _BY_KEY: Final[dict[str, Option]] = {
     key.lower(): option for option in OPTIONS for key in (option.name, option.alias) if key
 }
 
-#: What Spark itself puts among the options of a sink.
+#: Options that Spark itself adds for a sink.
 _SPARKS_OWN: Final = frozenset({"checkpointlocation", "queryname"})
 
-#: What to do instead of a table, whose options Spark gives to no source in Python.
+#: The remedy for a table: Spark does not pass its options to a source in Python.
 TABLE: Final = (
-    "Spark gives the options of a table made by CREATE TABLE or saveAsTable to no source in Python: "
-    "use CREATE TEMPORARY VIEW name USING jetstream OPTIONS (servers '...', stream '...'), or spark.read and df.write"
+    "Spark does not pass the options of a table made by CREATE TABLE or saveAsTable to a source in "
+    "Python: use CREATE TEMPORARY VIEW name USING jetstream OPTIONS (servers '...', stream '...'), "
+    "or spark.read and df.write"
 )
 
 _Part = TypeVar("_Part", ConnectSettings, ReadSettings, WriteSettings)
 
 
 def values_of(given: Mapping[str, str]) -> dict[str, object]:
-    """The value of each option that is given, by its name in camel case; what does not depend on
-    the use is checked.
+    """Parse each given option, without the checks that depend on the use.
+
+    Returns:
+        The values by the options' names in camel case.
 
     Raises:
-        InvalidOption: an option that does not exist, that is given twice, or whose value has not
-            its form.
+        InvalidOption: an unknown option, one that is given twice, or an invalid value.
     """
     stream = _stream_of(given)
     found: dict[str, object] = {}
@@ -247,7 +502,7 @@ def values_of(given: Mapping[str, str]) -> dict[str, object]:
         option = _BY_KEY.get(key.lower())
         if option is None:
             raise InvalidOption(
-                f"stream {stream}: expected an option that there is, got {key!r}{_meant(key)}"
+                f"stream {stream}: expected a known option, got {key!r}{_meant(key)}"
             )
         if option.name in found:
             raise InvalidOption(
@@ -261,11 +516,11 @@ def values_of(given: Mapping[str, str]) -> dict[str, object]:
 
 
 def settings_of(given: Mapping[str, str], use: Use) -> Settings:
-    """All options for one use.
+    """Parse and check all options for one use.
 
     Raises:
-        InvalidOption: see `values_of`; or one that is missing, does nothing in this use, or does
-            not go with another.
+        InvalidOption: see `values_of`; or an option is missing, has no effect in this use, or
+            conflicts with another.
     """
     found = values_of(given)
     stream = _stream_of(given)
@@ -278,7 +533,7 @@ def settings_of(given: Mapping[str, str], use: Use) -> Settings:
         if option.name in found and use not in option.uses:
             uses = ", ".join(str(each) for each in Use if each in option.uses)
             raise InvalidOption(
-                f"stream {stream}: expected option {option.name} with {uses}, got for a {use}"
+                f"stream {stream}: expected option {option.name} with {uses}, got it for a {use}"
             )
     for wrong, why in _conflicts(found):
         raise InvalidOption(f"stream {stream}: options {' and '.join(wrong)}: {why}")
@@ -291,7 +546,7 @@ def settings_of(given: Mapping[str, str], use: Use) -> Settings:
 
 
 def _stream_of(given: Mapping[str, str]) -> str:
-    """The stream as errors name it."""
+    """The stream name for errors."""
     return next(
         (shorten(value) for key, value in given.items() if key.lower() == "stream"), "not given"
     )
@@ -304,7 +559,7 @@ def _part(part: type[_Part], found: Mapping[str, object]) -> _Part:
     )
 
 
-#: Several ways to say the same thing: at most one of each row is given.
+#: Alternatives: at most one option of each row may be given.
 _EITHER: Final[tuple[tuple[str, ...], ...]] = (
     ("startingOffsets", "startingTimestamp"),
     ("endingOffsets", "endingTimestamp"),
@@ -313,7 +568,7 @@ _EITHER: Final[tuple[tuple[str, ...], ...]] = (
     ("msgIdColumn", "autoMsgId"),
 )
 
-#: An option that means nothing without another.
+#: Options that have no effect without another.
 _NEEDS: Final[tuple[tuple[str, str], ...]] = (
     ("passwordEnv", "user"),
     ("user", "passwordEnv"),
@@ -352,7 +607,7 @@ def _conflicts(found: Mapping[str, object]) -> Iterable[tuple[tuple[str, ...], s
     if mode != "purge" and found.get("purgeDespiteConsumers"):
         yield ("releaseMode", "purgeDespiteConsumers"), f"expected releaseMode purge, got {mode}"
     if mode == "purge" and found.get("startingOffsets") != "earliest":
-        why = "a purge takes all that is older too, so expected earliest, that it is read first"
+        why = "expected earliest, because a purge also removes all older messages: read them first"
         yield ("releaseMode", "startingOffsets"), why
     if mode == "purge" and found.get("readMode") == "consumer":
         yield (
@@ -362,49 +617,78 @@ def _conflicts(found: Mapping[str, object]) -> Iterable[tuple[tuple[str, ...], s
     if found.get("includeHeaders") is False and found.get("headersFormat", "none") != "none":
         yield (
             ("includeHeaders", "headersFormat"),
-            "expected no format of headers that are not included",
+            "expected no headersFormat without headers, got one",
         )
     start, end = found.get("startingOffsets"), found.get("endingOffsets")
     if isinstance(start, int) and isinstance(end, int) and end < start:
         yield (
             ("startingOffsets", "endingOffsets"),
-            f"expected an end behind the start, got {end} before {start}",
+            f"expected an end after the start, got {end} before {start}",
         )
     since, until = found.get("startingTimestamp"), found.get("endingTimestamp")
     if isinstance(since, Timestamp) and isinstance(until, Timestamp) and until < since:
         yield (
             ("startingTimestamp", "endingTimestamp"),
-            "expected an end behind the start, got one before it",
+            "expected an end after the start, got one before it",
         )
     stall, ack = found.get("stallWait"), found.get("ackTimeout", WriteSettings().ack_timeout)
     if isinstance(stall, float) and isinstance(ack, float) and stall >= ack:
-        why = f"expected a wait for room below the {ack:g} s within which there is room in any case, got {stall:g} s"
+        why = (
+            f"expected a wait below the {ack:g} s of ackTimeout, within which there is room "
+            f"in any case, got {stall:g} s"
+        )
         yield ("stallWait", "ackTimeout"), why
 
 
-#: Words that are no option of any name like ours, and what to do instead. Spark's own first, then
-#: those of Kafka and of NATS clients.
+#: Words that are no options here, with the remedy: Spark's own first, then those of Kafka and of
+#: NATS clients.
 _INSTEAD: Final[dict[str, str]] = {
     "provider": TABLE,
-    "path": "a stream is no path: give it as the option stream, and call load() and start() without a path",
-    "paths": "a stream is no path: give it as the option stream, and call load() without paths",
-    "password": "a secret is no option: set a variable and name it with passwordEnv, beside user",
-    "token": "a secret is no option: set a variable and name it with tokenEnv",
-    "credentials": "a secret is no option: name a creds file with credentialsFile, or a variable with credentialsEnv",
-    "creds": "a secret is no option: name a creds file with credentialsFile, or a variable with credentialsEnv",
-    "seed": "a secret is no option: name a file with nkeySeedFile",
-    "nkey": "a secret is no option: name a file with nkeySeedFile",
+    "path": (
+        "a stream has no path: give it as the option stream, "
+        "and call load() and start() without a path"
+    ),
+    "paths": "a stream has no path: give it as the option stream, and call load() without paths",
+    "password": (
+        "an option must not contain a secret: set a variable and name it with passwordEnv, "
+        "beside user"
+    ),
+    "token": "an option must not contain a secret: set a variable and name it with tokenEnv",
+    "credentials": (
+        "an option must not contain a secret: name a creds file with credentialsFile, "
+        "or a variable with credentialsEnv"
+    ),
+    "creds": (
+        "an option must not contain a secret: name a creds file with credentialsFile, "
+        "or a variable with credentialsEnv"
+    ),
+    "seed": "an option must not contain a secret: name a file with nkeySeedFile",
+    "nkey": "an option must not contain a secret: name a file with nkeySeedFile",
     "url": "the addresses are the option servers",
     "host": "the addresses are the option servers",
-    "group.id": "Spark's checkpoint knows where a query is, so there is no group; consumerNamePrefix names the short-lived consumers",
-    "kafka.group.id": "Spark's checkpoint knows where a query is, so there is no group; consumerNamePrefix names the short-lived consumers",
-    "durable": "Spark's checkpoint knows where a query is; a durable consumer that follows it is the option cursor",
-    "consumer": "Spark's checkpoint knows where a query is; a durable consumer that follows it is the option cursor",
-    "minoffsetspertrigger": "there is none like it: a trigger takes what is there",
-    "maxtriggerdelay": "there is none like it: a trigger takes what is there",
-    "assign": "partitions are planned for each range; subjects says what is read",
-    "kafka.sasl.jaas.config": "user with passwordEnv, tokenEnv, credentialsFile, or nkeySeedFile say who connects",
-    "kafka.security.protocol": "tlsCaFile, tlsCertFile or tls:// in servers ask for TLS",
+    "group.id": (
+        "Spark's checkpoint stores the position of a query, so there is no group; "
+        "consumerNamePrefix names the short-lived consumers"
+    ),
+    "kafka.group.id": (
+        "Spark's checkpoint stores the position of a query, so there is no group; "
+        "consumerNamePrefix names the short-lived consumers"
+    ),
+    "durable": (
+        "Spark's checkpoint stores the position of a query; "
+        "a durable consumer that follows it is the option cursor"
+    ),
+    "consumer": (
+        "Spark's checkpoint stores the position of a query; "
+        "a durable consumer that follows it is the option cursor"
+    ),
+    "minoffsetspertrigger": "there is no such option: a trigger takes what the stream has",
+    "maxtriggerdelay": "there is no such option: a trigger takes what the stream has",
+    "assign": "partitions are planned for each range; subjects selects what is read",
+    "kafka.sasl.jaas.config": (
+        "use user with passwordEnv, tokenEnv, credentialsFile, or nkeySeedFile to authenticate"
+    ),
+    "kafka.security.protocol": "use tlsCaFile, tlsCertFile or tls:// in servers for TLS",
 }
 _KAFKAS: Final[dict[str, str]] = {
     word.strip().lower(): option.name
@@ -415,16 +699,17 @@ _KAFKAS: Final[dict[str, str]] = {
 
 
 def _meant(key: str) -> str:
-    """What somebody may have meant who wrote Spark's, Kafka's or another client's word, or mistyped
-    ours.
-    """
+    """A hint for an unknown option: another product's word, or a mistyped one of ours."""
     word = key.lower()
     if word in _KAFKAS:
         return f"; here it is {_KAFKAS[word]}"
     if word in _INSTEAD:
         return f"; {_INSTEAD[word]}"
     if word.startswith("kafka."):
-        return "; no option of Kafka's client means anything here, see the table of options for what each is called"
+        return (
+            "; options of Kafka's client have no effect here, "
+            "see the table of options for the names"
+        )
     close = get_close_matches(word, [*_BY_KEY, *_KAFKAS, *_INSTEAD], 1, 0.75)
     if not close:
         return ""

@@ -1,9 +1,8 @@
-"""The data source ``jetstream``: what Spark asks for readers and writers.
+"""The data source ``jetstream``, from which Spark gets readers and writers.
 
-Theory. Spark makes one of these in each process that plans something, hands it the options and asks
-for what it needs. Options are checked at once as far as they can be without knowing the use, and
-all of them when the use is known. What streaming reads need came to Spark later than the rest
-(4.2), so there may be no reader for them.
+Theory. Spark makes an instance in each process that plans, with the options as text. The
+constructor checks all that does not depend on the use. The rest is checked when Spark asks for a
+reader or writer. Spark 4.1 lacks what a streaming reader needs, so there it does not exist.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from jsproto_spark.write.writer import BatchWriter, StreamWriter
 
 try:
     from jsproto_spark.read.stream import StreamReader
-except ImportError:  # Spark 4.1 has no limits for sources in Python
+except ImportError:  # Spark 4.1 has no read limits for sources in Python
     StreamReader = None  # type: ignore[assignment,misc]
 
 T = TypeVar("T")
 
-#: The first Spark with what a streaming read needs.
+#: The first Spark version that supports the streaming reader.
 STREAMS_SINCE: Final = "4.2"
 
 
@@ -51,7 +50,7 @@ class JetStreamSource(DataSource):
         return "jetstream"
 
     def schema(self) -> str:
-        """The columns when the user gives no schema."""
+        """The default columns, if the user gives no schema."""
         form = (
             self.values.get("headersFormat", "map")
             if self.values.get("includeHeaders", True)
@@ -92,6 +91,7 @@ class JetStreamSource(DataSource):
 def _available(kind: type[T] | None, settings: Settings) -> type[T]:
     if kind is None:
         raise Unreadable(
-            f"stream {settings.where.stream!r}: expected Spark {STREAMS_SINCE} or newer for a {settings.use}, got {pyspark.__version__}"
+            f"stream {settings.where.stream!r}: expected Spark {STREAMS_SINCE} or newer for a "
+            f"{settings.use}, got {pyspark.__version__}"
         )
     return kind

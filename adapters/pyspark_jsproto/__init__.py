@@ -1,11 +1,9 @@
-"""What makes ``spark.read.format("jetstream")`` work after an install: Spark imports every
-top-level module called ``pyspark_*``.
+"""Registers the data source ``jetstream``: Spark imports all top-level modules ``pyspark_*``.
 
-Every session pays for this import at its first look for a data source, whether it uses this one or
-not. So nothing of jsproto is imported before somebody makes a `DefaultSource`.
+Every session imports this module when it first looks for a data source, even if it does not use
+this one. So nothing of jsproto is imported before Spark makes a `DefaultSource`.
 
-`carry` is for sessions whose other processes have no jsproto: the same source, that brings its
-code.
+`carry` makes a format that brings its code, for executors without jsproto.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ class DefaultSource(DataSource):
         return "jetstream"
 
     def schema(self) -> StructType | str:
-        """The columns when the user gives no schema."""
+        """The default columns, if the user gives no schema."""
         return self.source.schema()
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -67,13 +65,12 @@ class DefaultSource(DataSource):
 
 
 def carry(spark: SparkSession) -> str:
-    """Make the format ``jetstream-carried`` in a session: ``jetstream``, for executors that have no
-    jsproto.
+    """Register the format ``jetstream-carried``, for executors that have no jsproto.
 
-    It can do the same, and takes the code of jsproto with it wherever Spark sends it: about 460 KiB
-    of compressed code with each reader and writer, imported once by each worker. Executors need
-    Python, of the driver's minor version, with pyspark, pyarrow and numpy; one with a jsproto of
-    its own uses that.
+    It has the same functions as ``jetstream``, and brings the code of jsproto: about 460 KiB of
+    compressed code with each reader and writer, imported once by each worker. Executors need
+    pyspark, pyarrow and numpy, with the driver's minor version of Python. An executor that has
+    jsproto uses its own.
 
     Args:
         spark: the session.
@@ -83,9 +80,7 @@ def carry(spark: SparkSession) -> str:
     """
 
     class Carried(DefaultSource):
-        """The data source ``jetstream-carried``, and its code, which is unpickled before anything
-        else of it.
-        """
+        """The data source ``jetstream-carried``; its code is unpickled first."""
 
         code = import_module("jsproto_spark.code_shipping").packed()
 

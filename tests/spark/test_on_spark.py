@@ -211,7 +211,7 @@ def test_filters_are_pushed_only_if_both_sides_are_asked(spark, broker):
 def test_what_is_wrong_is_one_line_with_stream_and_option(spark, broker):
     stream = new_stream(broker, 1)
     cases = [
-        ({"foo": "1"}, "expected an option that there is, got 'foo'"),
+        ({"foo": "1"}, "expected a known option, got 'foo'"),
         ({"minPartitions": "many"}, "option minPartitions: expected a whole number"),
         (
             {"startingOffsets": "1", "startingTimestamp": "1"},

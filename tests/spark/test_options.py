@@ -128,11 +128,11 @@ def test_the_word_of_kafka_is_answered_with_ours():
         ("maxoffsetpertrigger", "is maxMessagesPerTrigger meant"),
         ("subscribePatern", "is subscribepattern meant? Then here it is subjects"),
         ("kafka.group.id", "consumerNamePrefix"),
-        ("kafka.max.poll.records", "no option of Kafka's client means anything here"),
-        ("minOffsetsPerTrigger", "there is none like it"),
+        ("kafka.max.poll.records", "options of Kafka's client have no effect here"),
+        ("minOffsetsPerTrigger", "there is no such option"),
         ("password", "name it with passwordEnv"),
         ("PassWord", "name it with passwordEnv"),
-        ("passwort", "is password meant? Then a secret is no option"),
+        ("passwort", "is password meant? Then an option must not contain a secret"),
         ("token", "tokenEnv"),
         ("creds", "credentialsFile"),
         ("path", "give it as the option stream"),
@@ -157,7 +157,7 @@ def test_a_word_that_is_like_nothing_is_answered_with_nothing():
 def test_a_table_that_was_made_without_our_options_is_told_what_works():
     with pytest.raises(
         InvalidOption,
-        match=r"got none; Spark gives the options of a table .* CREATE TEMPORARY VIEW",
+        match=r"got none; Spark does not pass the options of a table .* CREATE TEMPORARY VIEW",
     ):
         settings_of({}, Use.BATCH_READ)
 
@@ -175,7 +175,7 @@ def test_subjects_of_which_one_holds_another_are_refused_before_anything_is_plan
 ):
     # The server refuses them for a consumer (10138), so they failed in the tasks only.
     with pytest.raises(
-        InvalidOption, match="option subjects: expected subjects none of which holds another"
+        InvalidOption, match="option subjects: expected subjects none of which contains another"
     ) as caught:
         values_of({"stream": "S", "subjects": subjects})
     assert within in str(caught.value)
@@ -213,7 +213,7 @@ CONFLICTS = [
     ({"tlsKeyFile": "a"}, EVERY, "expected tlsCertFile"),
     ({"startingOffsetsByTimestampStrategy": "latest"}, READS, "expected startingTimestamp"),
     ({"expectedOutage": "1h"}, [Use.STREAM_WRITE], "expected msgIdColumn or autoMsgId"),
-    ({"stallWait": "30s"}, [Use.BATCH_WRITE], "expected a wait for room below the 30 s"),
+    ({"stallWait": "30s"}, [Use.BATCH_WRITE], "expected a wait below the 30 s"),
     ({"stallWait": "2s", "ackTimeout": "1s"}, [Use.STREAM_WRITE], "below the 1 s"),
     ({"releaseMode": "cursor"}, [Use.STREAM_READ], "expected the name of a durable consumer"),
     ({"cursor": "c"}, [Use.STREAM_READ], "expected releaseMode cursor"),
@@ -225,16 +225,16 @@ CONFLICTS = [
         [Use.STREAM_READ],
         "expected direct gets",
     ),
-    ({"includeHeaders": "false", "headersFormat": "map"}, READS, "expected no format"),
+    ({"includeHeaders": "false", "headersFormat": "map"}, READS, "expected no headersFormat"),
     (
         {"startingOffsets": "5", "endingOffsets": "4"},
         [Use.BATCH_READ],
-        "expected an end behind the start",
+        "expected an end after the start",
     ),
     (
         {"startingTimestamp": "5", "endingTimestamp": "4"},
         [Use.BATCH_READ],
-        "expected an end behind the start",
+        "expected an end after the start",
     ),
 ]
 

@@ -255,4 +255,4 @@ def test_commit_and_abort_say_what_is_stored(broker, caplog):
         f"micro-batch 7: 10 rows in stream '{stream.name}', 0 of them were there already"
         in caplog.text
     )
-    assert "micro-batch 8 was given up: 10 rows of 1 tasks" in caplog.text
+    assert "micro-batch 8 was aborted: 10 rows of 1 successful tasks" in caplog.text

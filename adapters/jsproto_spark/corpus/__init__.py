@@ -1,5 +1,4 @@
-"""Traces by the thousand: a corpus as Parquet, judged on Spark by the code that judges one file on
-a laptop.
+"""Judges large sets of traces on Spark, with the same code as ``jsproto lint`` for one file.
 
     from jsproto_spark.corpus import judge, load
 
@@ -7,9 +6,8 @@ a laptop.
     judged = judge(corpus)
     judged.violations.groupBy("rule").count().show()
 
-`load` makes one row of each trace, `judge` the tables about them, `differing` compares what two
-versions of the core decide, `jsproto_spark.corpus.live` judges traces while they are being
-recorded.
+`load` makes one row of each trace, `judge` makes tables, `differing` compares the decisions of two
+versions of the core. `jsproto_spark.corpus.live` judges traces while they are being recorded.
 """
 
 from jsproto_spark.corpus.tables import Judged, differing, judge, load

@@ -1,4 +1,4 @@
-"""Batches of traces in, batches of what is in them out: the step of every task, without Spark."""
+"""Converts batches of traces to batches of results, without Spark: the work of every task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jsproto.errors.tree import shorten
 from jsproto_spark.corpus import rows
 from jsproto_spark.corpus.judging import judged, unjudged
 
-#: Traces of one Arrow batch: a trace may be large, and a batch is held whole.
+#: The most traces of one Arrow batch: a trace may be large, and a whole batch is in memory.
 TRACES: Final = 64
 
 _TEXT: Final = pa.string()
@@ -37,17 +37,17 @@ _STATUS: Final = _row(
     code=_COUNT, description=_TEXT, client=_TEXT, version=_TEXT, hour=_COUNT, n=_COUNT
 )
 _PULLS: Final = _row(
-    stream=_TEXT, consumer=_TEXT, pulls=_COUNT, requested=_COUNT, delivered=_COUNT, wasted=_COUNT, expired=_COUNT, drift=_COUNT,
-    heartbeats_missed=_COUNT, recovery_ms=_NUMBER,
+    stream=_TEXT, consumer=_TEXT, pulls=_COUNT, requested=_COUNT, delivered=_COUNT, wasted=_COUNT,
+    expired=_COUNT, drift=_COUNT, heartbeats_missed=_COUNT, recovery_ms=_NUMBER,
 )  # fmt: skip
 _ACKS: Final = _row(
-    p50_ms=_NUMBER, p95_ms=_NUMBER, p99_ms=_NUMBER, ack=_COUNT, nak=_COUNT, term=_COUNT, in_progress=_COUNT, next=_COUNT,
-    redelivered=_COUNT,
+    p50_ms=_NUMBER, p95_ms=_NUMBER, p99_ms=_NUMBER, ack=_COUNT, nak=_COUNT, term=_COUNT,
+    in_progress=_COUNT, next=_COUNT, redelivered=_COUNT,
 )  # fmt: skip
 _REPLAY: Final = _row(
     core_version=_TEXT, decision_hash=_TEXT, frames=_COUNT, commands=_COUNT, unreadable=_COUNT
 )
-#: What `judge` makes of one trace.
+#: The result of `judge` for one trace.
 JUDGED: Final = pa.schema(
     [
         pa.field("trace_id", pa.string()),
@@ -61,7 +61,7 @@ JUDGED: Final = pa.schema(
 
 
 def judged_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches of traces as batches of what is in them."""
+    """Judge batches of traces."""
     for batch in batches:
         for start in range(0, batch.num_rows, TRACES):
             found = [_judged(row) for row in batch.slice(start, TRACES).to_pylist()]
@@ -69,18 +69,19 @@ def judged_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def _judged(row: rows.Row) -> dict[str, Any]:
-    """What is in one trace. A trace that cannot be judged costs its own row and no other: the row
-    says why.
+    """Judge one trace.
+
+    If the judge fails, only this trace's row is affected, and it contains the reason.
     """
     try:
         found = judged(rows.records_of(row), row["client"] or "", row["client_version"] or "")
-    except Exception as error:  # noqa: BLE001 - whatever a trace does to the judge, the other traces are judged
+    except Exception as error:  # noqa: BLE001 - one bad trace must not stop the others
         found = unjudged(f"{type(error).__name__}: {shorten(str(error))}")
     return {"trace_id": row["trace_id"], **found}
 
 
 def ddl(kind: pa.DataType) -> str:
-    """An Arrow type in the words of Spark's SQL."""
+    """An Arrow type in the notation of Spark's SQL."""
     if isinstance(kind, pa.StructType):
         return f"struct<{', '.join(f'`{field.name}`: {ddl(field.type)}' for field in kind)}>"
     if isinstance(kind, pa.ListType):
@@ -89,7 +90,7 @@ def ddl(kind: pa.DataType) -> str:
 
 
 def columns(schema: pa.Schema) -> str:
-    """A schema in the words of Spark's SQL."""
+    """A schema in the notation of Spark's SQL."""
     return ", ".join(f"`{field.name}` {ddl(field.type)}" for field in schema)
 
 

@@ -1,13 +1,13 @@
-"""Another version of the core, asked in a process of its own.
+"""Judges traces with another version of the core, in a separate process.
 
-Theory. Two versions of one package do not live in one interpreter. So a task starts a second Python
-whose path begins with the other version, and speaks Arrow with it: batches of traces go to its
-standard input, batches of tables come from its standard output. Run as a program, this file is that
-second side.
+Theory. One interpreter cannot load two versions of a package. So a task starts a second Python with
+the other version first in its path. It sends batches of traces to its standard input, and reads
+batches of results from its standard output, both as Arrow. This file is also the program of the
+second process.
 
-The end of a pipe looks the same whether the writer was done or has failed. So an end is believed
-only if everything else agrees: the writing thread has no error, the process ended with 0, and there
-is one row for each trace that was given.
+A pipe ends in the same way whether the writer finished or failed. So the end counts only if all
+else agrees: the writing thread has no error, the process ended with 0, and there is one row for
+each trace.
 
     python -m jsproto_spark.corpus.elsewhere < traces.arrows > judged.arrows
 """
@@ -31,12 +31,12 @@ _ADAPTERS = Path(__file__).resolve().parent.parent.parent
 
 
 def judged_batches(traces: Iterable[pa.RecordBatch], core: str) -> Iterator[pa.RecordBatch]:
-    """What the version of ``jsproto`` below the folder ``core`` makes of traces.
+    """Judge traces with the ``jsproto`` below the folder ``core``.
 
     Raises:
-        RuntimeError: there is none, or it did not judge every trace; the message is the last line
-            that it said.
-        Exception: what the traces raise while they are read.
+        RuntimeError: there is none, or it did not judge every trace; the message contains the last
+            line of its error output.
+        Exception: errors from reading the traces.
     """
     if not (Path(core) / "jsproto" / "__init__.py").is_file():
         raise RuntimeError(f"expected a folder with the package jsproto, got {core}")
@@ -47,7 +47,7 @@ def judged_batches(traces: Iterable[pa.RecordBatch], core: str) -> Iterator[pa.R
             "-P",
             "-m",
             "jsproto_spark.corpus.elsewhere",
-        ],  # -P: not what lies in the working directory
+        ],  # -P: do not import from the working directory
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -67,9 +67,9 @@ def judged_batches(traces: Iterable[pa.RecordBatch], core: str) -> Iterator[pa.R
                 yield batch
         except pa.ArrowInvalid as error:
             wrong = error
-            out.close()  # so nobody waits until its output is read
+            out.close()  # the process must not wait for its output to be read
         except BaseException:
-            other.kill()  # its pipes end, and so do those who use them
+            other.kill()  # its pipes end, and so do the threads that use them
             raise
         finally:
             giving.join()
@@ -78,22 +78,23 @@ def judged_batches(traces: Iterable[pa.RecordBatch], core: str) -> Iterator[pa.R
         if code:
             words = said[-1].decode(errors="replace").strip() if said else f"it ended with {code}"
             raise RuntimeError(
-                f"expected the version in {core} to judge the traces, it did not: {words}"
+                f"expected the version in {core} to judge the traces, got an error: {words}"
             ) from giving.error
         if giving.error is not None:
             raise giving.error
         if wrong is not None or came != giving.given:
             raise RuntimeError(
-                f"expected the version in {core} to judge {giving.given} traces, got {came} judged: it ended too early"
+                f"expected the version in {core} to judge {giving.given} traces, "
+                f"got {came} judged: it ended too early"
             ) from wrong
 
 
 class _Giving(Thread):
-    """Gives the other process all traces, and then the end.
+    """Sends all traces to the other process, then the end.
 
     Attributes:
-        given: so many traces were given.
-        error: why it stopped before the end, ``None`` if it did not.
+        given: number of traces sent.
+        error: why it stopped early, ``None`` if it did not.
     """
 
     def __init__(self, pipe: IO[bytes], traces: Iterable[pa.RecordBatch]) -> None:
@@ -104,17 +105,17 @@ class _Giving(Thread):
         self.error: Exception | None = None
 
     def run(self) -> None:
-        """Give all of them."""
+        """Send all traces."""
         try:
             with self._pipe:
                 self._give(iter(self._traces))
-        except Exception as error:  # noqa: BLE001 - whoever reads the answers raises it
+        except Exception as error:  # noqa: BLE001 - the reader of the answers raises it
             self.error = error
 
     def _give(self, traces: Iterator[pa.RecordBatch]) -> None:
         first = next(traces, None)
-        # Spark says of a column whether it can be NULL, and a filter changes that. So the first
-        # batch knows the schema.
+        # Spark marks whether a column can be NULL, and a filter changes that. So the schema comes
+        # from the first batch.
         with pa.ipc.new_stream(
             self._pipe, rows.SCHEMA if first is None else first.schema
         ) as stream:
@@ -124,7 +125,7 @@ class _Giving(Thread):
 
 
 def main() -> None:
-    """The second side."""
+    """Judge traces from standard input: the second process."""
     with (
         pa.ipc.open_stream(sys.stdin.buffer) as coming,
         pa.ipc.new_stream(sys.stdout.buffer, batches.JUDGED) as going,

@@ -1,13 +1,11 @@
-"""What is to be known of one trace: violations, statuses, pulls, acks, and a fingerprint of what
-the core made of it.
+"""Judges one trace: violations, statuses, pulls, acks, and a fingerprint of the core's decisions.
 
-Theory. The judge is `jsproto.trace.judge.lint.Lint`, the same as behind ``jsproto lint``, and it is
-asked once: while it reads, what the Observer tells is counted and folded into the fingerprint. So
-the result depends on the records alone, never on where or beside what they were judged.
+Theory. The judge is `jsproto.trace.judge.lint.Lint`, as in ``jsproto lint``. It reads the trace
+once; meanwhile the facts of its observer are counted and added to the fingerprint. So the result
+depends only on the records.
 
-The fingerprint is a digest over all facts in their order, each with the line in which it showed and
-what was decided about it. Two versions of the core that read, credit and judge a trace alike give
-the same one.
+The fingerprint is a digest of all facts in their order, each with its line and the decision about
+it. Two versions of the core that read and judge a trace in the same way give the same fingerprint.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from jsproto.trace.judge.lint import Finding, Lint
 from jsproto.trace.observe.facts import Acked, Fact, NoPull, PullEnded, PullIssued, Silence
 from jsproto.trace.observe.ledger import ConsumerKey, SeenLink, SeenPull, SeenSubscription
 
-#: Verbs of acknowledgements by the beginning of their body, the longest first.
+#: Ack verbs by the beginning of the body, longest first.
 _VERBS: Final = ((b"-NAK", "nak"), (b"+TERM", "term"), (b"+WPI", "in_progress"), (b"+NXT", "next"))
 _HOUR: Final = 3600.0
 
@@ -40,12 +38,12 @@ class _Pulls:
     def __init__(self) -> None:
         self.pulls: list[SeenPull] = []
         self.silent = 0
-        #: When nobody could be served any more, and the longest time until somebody asked again.
+        #: When the consumer could not be served, and the longest time until the next pull.
         self.lost: float | None = None
         self.recovered = 0.0
 
     def row(self, key: ConsumerKey) -> dict[str, Any]:
-        """What became of them."""
+        """The table row of this consumer."""
         over = [pull for pull in self.pulls if pull.end is not None]
         return {
             "stream": key[0],
@@ -63,15 +61,16 @@ class _Pulls:
 
 @final
 class Judging:
-    """One trace, record by record; `result` says what was found so far.
+    """Judges one trace, record by record; `result` returns the tables so far.
 
     Args:
-        client: who spoke, for the statuses.
-        version: in which version.
+        client: the client's name, for the statuses.
+        version: its version.
     """
 
     __slots__ = (
-        "_acks", "_at", "_client", "_digest", "_frames", "_latencies", "_lines", "_lint", "_pulls", "_statuses", "_version", "_violations",
+        "_acks", "_at", "_client", "_digest", "_frames", "_latencies", "_lines", "_lint", "_pulls",
+        "_statuses", "_version", "_violations",
     )  # fmt: skip
 
     def __init__(self, client: str = "", version: str = "") -> None:
@@ -88,7 +87,7 @@ class Judging:
         self._at = 0.0
 
     def feed(self, line: int, record: Record) -> None:
-        """One record."""
+        """Judge one record."""
         self._at = record.at
         self._lines[line] = record.at
         self._violations += map(violation, self._lint.feed(line, record))
@@ -99,7 +98,10 @@ class Judging:
         return {
             "violations": self._violations,
             "statuses": [
-                {"code": code, "description": text, "client": self._client, "version": self._version, "hour": hour, "n": count}
+                {
+                    "code": code, "description": text, "client": self._client,
+                    "version": self._version, "hour": hour, "n": count,
+                }
                 for (code, text, hour), count in sorted(self._statuses.items())
             ],
             "pulls": [pulls.row(key) for key, pulls in sorted(self._pulls.items())],
@@ -127,7 +129,7 @@ class Judging:
         }
         return {**quantiles, **verbs}
 
-    # ------------------------------------------------------------------------------------------ facts
+    # ------------------------------------------------------------------ facts
 
     def _hear(self, fact: Fact) -> None:
         self._digest.update(repr((type(fact).__name__, *map(_plain, fact))).encode())
@@ -168,7 +170,7 @@ class Judging:
 
 
 def violation(finding: Finding) -> dict[str, Any]:
-    """A finding as a row."""
+    """A finding as a table row."""
     return {
         "rule": finding.rule,
         "clause": finding.clause,
@@ -181,12 +183,12 @@ def violation(finding: Finding) -> dict[str, Any]:
     }
 
 
-#: The rule of a finding that says why a trace could not be judged.
+#: The rule of a finding that explains why a trace could not be judged.
 UNREADABLE: Final = "trace-unreadable"
 
 
 def unjudged(why: str) -> dict[str, Any]:
-    """The tables of a trace that could not be judged: empty, but for one finding that says why."""
+    """The tables of a trace that could not be judged: one finding with the reason."""
     told = {
         "rule": UNREADABLE,
         "clause": "",
@@ -203,7 +205,7 @@ def unjudged(why: str) -> dict[str, Any]:
 def judged(
     records: Iterable[tuple[int, Record]], client: str = "", version: str = ""
 ) -> dict[str, Any]:
-    """The tables of a whole trace."""
+    """Judge a whole trace, and return its tables."""
     judging = Judging(client, version)
     for line, record in records:
         judging.feed(line, record)
@@ -211,11 +213,11 @@ def judged(
 
 
 def _plain(part: object) -> object:
-    """What is decided about a part of a fact, without what is only an address in memory."""
+    """The decided part of a fact, without references to objects in memory."""
     match part:
         case SeenLink():
             return ("link", part.number, part.up, part.ready)
-        case SeenSubscription():  # who reads there knows it in turn
+        case SeenSubscription():  # without its reader, which refers back to it
             return (
                 part.sid,
                 part.subject,
@@ -241,7 +243,7 @@ def _plain(part: object) -> object:
             return part.name
         case list() | tuple():
             return [_plain(each) for each in cast("Iterable[object]", part)]
-        case set() | frozenset():  # whose order is another one in each process
+        case set() | frozenset():  # their order differs between processes
             return sorted(repr(_plain(each)) for each in cast("Iterable[object]", part))
         case None | bool() | int() | float() | str() | bytes():
             return part

@@ -1,17 +1,17 @@
-"""Traces judged while they are being recorded: pieces of text come in as a stream, findings go out.
+"""Judges traces while they are being recorded: a stream of pieces in, findings out.
 
     pieces = spark.readStream.format("jetstream").options(servers=..., stream="TRACES").load()
     findings = watch(pieces)
     findings.writeStream.format("console").start()
 
-Theory. Each subject is one trace in the format ``.trace``, published in pieces in their order: a
-piece may begin and end anywhere. What the judge of a trace knows is kept in Spark's state between
-two pieces (`jsproto.trace.judge.judge_state`), so a trace of any length costs what its judge
-remembers and no more, and a query that restarts goes on in the middle. One that cannot be read any
-more says so once, as the rule ``trace-unreadable``, and is let be.
+Theory. Each subject is one trace in the format ``.trace``, published in pieces in order. A piece
+may begin and end anywhere. Spark's state keeps the state of a trace's judge between two pieces
+(`jsproto.trace.judge.judge_state`). So memory does not depend on the length of a trace, and a query
+that restarts continues in the middle. A trace that becomes unreadable gives one finding of the rule
+``trace-unreadable``, and is then ignored.
 
-The state needs the store that knows columns: ``spark.sql.streaming.stateStore.providerClass`` set
-to `STORE`.
+The state needs a state store with column families: set
+``spark.sql.streaming.stateStore.providerClass`` to `STORE`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 
 from attrs import frozen
 from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark does
+from pyspark.sql import functions as F  # noqa: N812 - the usual name in Spark code
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from jsproto.errors import LocalProtocolError
@@ -32,23 +32,26 @@ from jsproto.trace.judge.lint import Finding, Lint
 from jsproto.trace.judge.rules.table import Severity
 from jsproto_spark.corpus.judging import UNREADABLE, violation
 
-#: The store of states that this needs.
+#: The required state store.
 STORE: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-#: What goes out.
-FOUND: Final = "trace_id string, rule string, clause string, severity string, line bigint, t_ns bigint, conn string, got string, expected string"
+#: The columns of a finding.
+FOUND: Final = (
+    "trace_id string, rule string, clause string, severity string, line bigint, t_ns bigint, "
+    "conn string, got string, expected string"
+)
 _STATE: Final = "memory binary, at double, hidden bigint, line bigint, rest binary"
 
 
 @frozen(kw_only=True)
 class Memory:
-    """What is known of a trace between two pieces.
+    """The state of a trace between two pieces.
 
     Attributes:
-        judge: the judge, put away; empty once the trace cannot be read.
+        judge: the serialized judge; empty once the trace is unreadable.
         at: the clock of the trace in seconds.
         hidden: hidden bytes that may still come.
-        line: lines that were read.
-        rest: the beginning of a line whose end has not come.
+        line: number of lines read.
+        rest: the beginning of an unfinished line.
     """
 
     judge: bytes = kept(Lint())
@@ -58,7 +61,7 @@ class Memory:
     rest: bytes = b""
 
     def after(self, pieces: Iterable[bytes]) -> tuple[Memory, list[dict[str, Any]]]:
-        """What is known behind more pieces, and what was found in them."""
+        """The state after more pieces, and the findings in them."""
         if not self.judge:
             return self, []
         judge, reader = taken_up(self.judge), own.LineReader(self.hidden, self.at)
@@ -85,8 +88,8 @@ def watch(pieces: DataFrame) -> DataFrame:
     """The findings in traces that come in pieces.
 
     Args:
-        pieces: a stream with ``subject`` (the trace), ``sequence`` (the order) and ``payload``, as
-            the source ``jetstream`` gives it.
+        pieces: a stream with ``subject`` (the trace), ``sequence`` (the order) and ``payload``,
+            as from the source ``jetstream``.
     """
     return (
         pieces.select(F.col("subject").alias("trace_id"), "sequence", "payload")
@@ -99,11 +102,11 @@ class _Watcher(StatefulProcessor):
     """One judge for each trace."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """The one thing that is kept."""
+        """Declare the state."""
         self._state: Any = handle.getValueState("judge", _STATE)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803 - Spark's names
-        """Pieces of one trace."""
+        """Judge pieces of one trace."""
         pieces = [
             bytes(row["payload"]) for row in sorted(rows, key=lambda row: int(row["sequence"]))
         ]
@@ -114,7 +117,7 @@ class _Watcher(StatefulProcessor):
             yield Row(trace_id=key[0], **each)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
 def _memory(judge: bytes, at: float, hidden: int, line: int, rest: bytes) -> Memory:

@@ -1,12 +1,11 @@
-"""One trace as one row: what a corpus is kept as, in Parquet or in any other table of Spark.
+"""The format of a corpus: one row per trace, in Parquet or in any other table of Spark.
 
-Theory. A trace is judged whole and in order, so the cheapest form is the one that never has to be
-put together again: one row a trace, its records an array in it. What one record was in a file it is
-here: its line, its time, its way, its bytes. Nothing is read into them; what was redacted when it
-was recorded stays so.
+Theory. A trace is judged whole and in order. So one row per trace is the cheapest format: its
+records are an array in the row. A record keeps what it had in the file: line, time, direction and
+bytes. Nothing is interpreted, and redacted parts stay redacted.
 
 The columns ``client``, ``client_version`` and ``server_version`` are those of the first link, for
-grouping; what is judged is the records.
+grouping. The judge uses only the records.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from jsproto.trace.formats.reading import Trace, TraceError
 from jsproto.trace.formats.recording import Happened, Received, Record, Sent, Waited, Wished
 from jsproto.trace.observe.client import json_object
 
-#: One record. ``dir`` is its sign in the format (``<`` ``>`` ``!`` ``=`` and ``@`` for a wait),
-#: ``kind`` the name of a verb or event, ``data`` the bytes, or the JSON of what belongs to a verb
+#: One record. ``dir`` is its sign in the format (``<`` ``>`` ``!`` ``=``, and ``@`` for a wait),
+#: ``kind`` the name of a verb or event. ``data`` holds the bytes, or the JSON arguments of a verb
 #: or event.
 EVENT: Final = pa.struct(
     [
@@ -51,15 +50,16 @@ SCHEMA: Final = pa.schema(
     ]
 )
 
-#: One row, as Arrow gives and takes it.
+#: One row, as Arrow returns and accepts it.
 Row = Mapping[str, Any]
 
 _CONNECT: Final = re.compile(rb"(?i)CONNECT[ \t]+(\{.*?\})[ \t]*\r\n", re.DOTALL).search
 
 
 def row_of(trace_id: str, lines: Iterable[bytes]) -> dict[str, Any]:
-    """The row of a trace that is given line by line; one that breaks off is ``truncated`` and says
-    why in ``error``.
+    """Make the row of a trace from its lines.
+
+    A trace that breaks off is ``truncated``, and ``error`` contains the reason.
     """
     about: Mapping[str, str] = {}
     events: list[dict[str, Any]] = []
@@ -92,15 +92,16 @@ def row_of(trace_id: str, lines: Iterable[bytes]) -> dict[str, Any]:
 
 
 def records_of(row: Row) -> Iterator[tuple[int, Record]]:
-    """The records of a row, each with the number of the line that it had."""
+    """The records of a row, each with its line number."""
     events: Sequence[Row] = row["ev"] or ()
     for event in events:
         yield event["line"], _record(event)
 
 
 def batch_of(found: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as a batch. What Arrow cannot hold (half a surrogate pair, more than 64 bits) is put
-    into what it can.
+    """Make a batch of rows.
+
+    Values that Arrow cannot hold (lone surrogates, more than 64 bits) are converted.
     """
     try:
         return pa.RecordBatch.from_pylist(list(found), schema=schema)

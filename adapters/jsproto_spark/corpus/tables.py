@@ -1,12 +1,12 @@
-"""A corpus on Spark: traces in, tables of what is in them out.
+"""Judges a corpus on Spark: traces in, tables out.
 
-Theory. One row a trace, so one step over the rows: `mapInArrow` gives each task batches of whole
-traces, and nothing is shuffled. The step makes one row a trace again, with its tables in arrays;
-each table is an ``explode`` of that. A result depends on its trace alone, so it is the same for one
-partition and for a hundred.
+Theory. There is one row per trace, so one step over the rows suffices: `mapInArrow` gives each task
+batches of whole traces, without a shuffle. The result is again one row per trace, with its tables
+as arrays; each table is an ``explode`` of it. A result depends on its trace only, so it is the same
+with one partition or a hundred.
 
-What another version of the core decides is asked in a process of its own
-(`jsproto_spark.corpus.elsewhere`), beside the one that is installed.
+Another version of the core judges in a separate process (`jsproto_spark.corpus.elsewhere`), beside
+the installed one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import final
 import pyarrow as pa
 from attrs import frozen
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark does
+from pyspark.sql import functions as F  # noqa: N812 - the usual name in Spark code
 
 from jsproto.trace.formats.reading import lines_of
 from jsproto_spark.corpus import elsewhere, rows
@@ -27,44 +27,42 @@ from jsproto_spark.corpus.batches import JUDGED, columns, judged_batches
 @final
 @frozen
 class Judged:
-    """The tables about a corpus. All come of ``whole``, one row a trace: keep that (``cache``, or a
-    table) if you look at several.
+    """The tables about a corpus.
+
+    All are computed from ``whole``: cache or store it if you use several of them.
 
     Attributes:
-        whole: one row a trace, its tables in arrays.
+        whole: one row per trace, its tables as arrays.
     """
 
     whole: DataFrame
 
     @property
     def violations(self) -> DataFrame:
-        """What clients did wrong: rule, clause, severity, line, time, connection, what was seen and
-        what is right.
-        """
+        """Violations: rule, clause, severity, line, time, connection, got and expected."""
         return self._rows("violations")
 
     @property
     def statuses(self) -> DataFrame:
-        """Statuses that ended pulls, by code, text, client and hour of the trace, with how often
-        each came.
-        """
+        """Statuses that ended pulls, with their number, by code, text, client and trace hour."""
         return self._rows("statuses")
 
     @property
     def pulls(self) -> DataFrame:
-        """What was asked of each consumer and what came; ``drift`` are messages beyond what was
-        asked for.
+        """Requested and delivered messages of each consumer.
+
+        ``drift`` is the number of messages beyond the requested ones.
         """
         return self._rows("pulls")
 
     @property
     def acks(self) -> DataFrame:
-        """How long messages were held, and how they were settled."""
+        """The time from delivery to ack, and the number of each ack verb."""
         return self.whole.select("trace_id", "acks.*")
 
     @property
     def replay(self) -> DataFrame:
-        """The fingerprint of what the core decided about each trace."""
+        """The fingerprint of the core's decisions about each trace."""
         return self.whole.select("trace_id", "replay.*")
 
     def _rows(self, table: str) -> DataFrame:
@@ -74,8 +72,9 @@ class Judged:
 
 
 def load(spark: SparkSession, *paths: str) -> DataFrame:
-    """The traces in these files and folders of any file system that Spark reads, one row each; the
-    file's path is the ``trace_id``.
+    """Load traces from files and folders, one row per trace; the path is the ``trace_id``.
+
+    The paths may be on any file system that Spark reads.
     """
     files = (
         spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(paths))
@@ -89,9 +88,9 @@ def judge(corpus: DataFrame, *, core: str | None = None) -> Judged:
     """Judge every trace of a corpus.
 
     Args:
-        corpus: what `load` gave, or the same read from Parquet.
-        core: the folder that holds another version of the package ``jsproto``, on every executor;
-            ``None`` for the one installed.
+        corpus: the result of `load`, or the same read from Parquet.
+        core: the folder with another version of the package ``jsproto``, on every executor;
+            ``None`` for the installed one.
     """
 
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -101,14 +100,23 @@ def judge(corpus: DataFrame, *, core: str | None = None) -> Judged:
 
 
 def differing(ours: Judged, theirs: Judged) -> DataFrame:
-    """The traces of which two versions of the core decide differently: the gate for every change of
-    the protocol.
+    """The traces for which two versions of the core decide differently.
+
+    Use it to check a change of the protocol code.
     """
     mine, other = ours.replay.alias("a"), theirs.replay.alias("b")
-    return mine.join(other, "trace_id", "full").where("not (a.decision_hash <=> b.decision_hash)").select(
-        "trace_id",
-        *(F.col(f"{side}.{name}").alias(f"{side}_{name}") for side in "ab" for name in ("core_version", "decision_hash", "frames", "commands")),
-    )  # fmt: skip
+    return (
+        mine.join(other, "trace_id", "full")
+        .where("not (a.decision_hash <=> b.decision_hash)")
+        .select(
+            "trace_id",
+            *(
+                F.col(f"{side}.{name}").alias(f"{side}_{name}")
+                for side in "ab"
+                for name in ("core_version", "decision_hash", "frames", "commands")
+            ),
+        )
+    )
 
 
 def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,1 +1,1 @@
-"""Reading: how a range is planned, read and released, and its messages as Arrow columns."""
+"""Reading: planning, reading and releasing ranges, and messages as Arrow columns."""

@@ -1,14 +1,14 @@
-"""Runs of stored messages as Arrow record batches, column by column.
+"""Converts runs of stored messages to Arrow record batches, column by column.
 
-Theory. A run (`jsproto.jetstream.range_read.rows.Rows`) holds its messages as columns and reads
-each of them when it is asked for it first. So a batch is made of lists, never of messages, and what
-no column wants is never read; what reply subjects and headers say is read for all runs of a batch
-at once where they are of one form (`jsproto_spark.read.bulk`). Spark holds the first batch against
-its own Arrow schema and wants it equal in names, types and nullability down to the names of nested
-fields, so the types are written out here.
+Theory. A run (`jsproto.jetstream.range_read.rows.Rows`) holds its messages as columns, and parses a
+column at its first use. So a batch is made of lists, never of messages, and unused columns are not
+parsed. Reply subjects and headers are parsed for all runs of a batch at once, if they have one form
+(`jsproto_spark.read.bulk`). Spark compares the first batch with its own Arrow schema. The names,
+types and nullability must be equal, down to the names of nested fields. So the types are defined
+here in full.
 
-Arrow wants UTF-8. Bytes in subjects and headers that are none are shown as U+FFFD; ``headers_raw``
-and ``payload`` have them as they came.
+Arrow requires UTF-8. Invalid bytes in subjects and headers become U+FFFD; ``headers_raw`` and
+``payload`` keep the original bytes.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from jsproto_spark.read.columns import MAP, PAIRS, AskedColumns, Column, Fact
 
 T = TypeVar("T")
 
-#: Rows of a batch. Fewer cost more steps, many more do not fit the processor's caches (measured:
-#: 1,000, 10,000, 50,000).
+#: Rows of a batch. With fewer, there are more steps; many more do not fit the processor's caches
+#: (measured: 1,000, 10,000, 50,000).
 BATCH: Final = 10_000
-#: Bytes of payload of a batch, for messages that are large: so much is held at once, and Arrow
-#: counts to two gigabytes in a column.
+#: The most bytes of payload of a batch, for large messages: it limits memory, and an Arrow column
+#: holds at most two gigabytes.
 BYTES: Final = 64 * 1024 * 1024
 
 _TEXTS: Final = pa.list_(pa.field("element", pa.string()))
 _PAIR: Final = pa.struct([pa.field("name", pa.string()), pa.field("value", pa.string())])
 
-#: The Arrow type for each type of a column, as Spark makes it.
+#: The Arrow type for each column type, as Spark makes it.
 TYPES: Final[dict[str, pa.DataType]] = {
     "string": pa.string(),
     "bigint": pa.int64(),
@@ -51,7 +51,7 @@ TYPES: Final[dict[str, pa.DataType]] = {
 
 
 def asked(schema: StructType) -> list[AskedColumns]:
-    """The columns that a schema of Spark asks for."""
+    """The columns that a Spark schema asks for."""
     return [
         AskedColumns(field.name, field.dataType.simpleString(), field.nullable)
         for field in schema.fields
@@ -59,7 +59,7 @@ def asked(schema: StructType) -> list[AskedColumns]:
 
 
 def arrow_schema(columns: Sequence[Column], schema: StructType) -> pa.Schema:
-    """The Arrow schema of these columns, equal to the one that Spark makes of its own."""
+    """The Arrow schema of these columns, equal to Spark's own."""
     return pa.schema(
         [
             pa.field(column.name, TYPES[column.type], nullable=field.nullable)
@@ -71,8 +71,9 @@ def arrow_schema(columns: Sequence[Column], schema: StructType) -> pa.Schema:
 def batches(
     feed: Iterable[Rows], columns: Sequence[Column], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """The runs of a feed as record batches of about `BATCH` rows, or fewer if they have `BYTES` of
-    payload.
+    """The runs of a feed as record batches of about `BATCH` rows.
+
+    A batch has fewer rows if they have `BYTES` of payload.
     """
     held: list[Rows] = []
     count = size = 0
@@ -90,30 +91,30 @@ def batches(
 def record_batch(
     held: Sequence[Rows], columns: Sequence[Column], schema: pa.Schema
 ) -> pa.RecordBatch:
-    """Some runs as one record batch."""
+    """Convert some runs to one record batch."""
     runs = _Runs(held)
     return pa.RecordBatch.from_arrays([_array(column, runs) for column in columns], schema=schema)
 
 
 @final
 class _Runs:
-    """The runs of a batch together; what Arrow can read for all of them at once is read once."""
+    """The runs of a batch; what Arrow can parse for all runs at once is parsed once."""
 
     def __init__(self, held: Sequence[Rows]) -> None:
         self.held = held
 
     def flat(self, part: Callable[[Rows], Sequence[T]]) -> list[T]:
-        """Something of each message."""
+        """One value for each message."""
         return list(chain.from_iterable(map(part, self.held)))
 
     def told(self, part: Callable[[Rows], Sequence[T] | None]) -> list[T | None]:
-        """What only a delivery tells: NULL for messages that came by direct get."""
+        """Values from the reply subject: NULL for messages from direct gets."""
         return self.flat(lambda rows: part(rows) or [None] * len(rows))
 
     def number(
         self, name: str, kind: pa.DataType, part: Callable[[Rows], Sequence[int] | None]
     ) -> pa.Array:
-        """One of `bulk.NUMBERS`, else what the core reads for it."""
+        """One of `bulk.NUMBERS`, parsed in bulk if possible, else by the core."""
         if self._numbers is None:
             return pa.array(self.told(part), kind)
         return self._numbers.column(name).combine_chunks().cast(kind)
@@ -126,7 +127,7 @@ class _Runs:
         )
 
     def constant(self, kind: pa.DataType, part: Callable[[Rows], str | None]) -> pa.Array:
-        """What is the same for a whole run."""
+        """A value that is equal for all messages of a run."""
         values = [part(rows) for rows in self.held]
         if len(set(values)) == 1:
             return pa.repeat(pa.scalar(values[0], kind), sum(map(len, self.held)))
@@ -197,7 +198,7 @@ def _shown(text: str) -> str:
 
 
 def _offsets(counts: Sequence[int]) -> pa.Array:
-    """Where each list begins; one without anything in it is NULL, as its beginning is."""
+    """The start of each list; NULL for an empty list."""
     begins = list(accumulate(counts, initial=0))
     if 0 in counts:
         return pa.array(
@@ -239,8 +240,11 @@ def _map(runs: _Runs) -> pa.Array:
 def _grouped(
     messages: list[tuple[tuple[str, str], ...]],
 ) -> tuple[list[str], list[str], list[int], list[int]]:
-    """All names of each message once, all values in the order of the names, how many names each
-    message has, and where the values of each name begin.
+    """Group headers by name.
+
+    Returns:
+        The distinct names of all messages, all values in the order of the names, the number of
+        names of each message, and the start of the values of each name.
     """
     names: list[str] = []
     values: list[str] = []

@@ -1,9 +1,9 @@
-"""Batch reads: a range that is fixed when the query is planned.
+"""Batch reads: the range is fixed when the query is planned.
 
-Theory. Spark plans a batch once, at the first action, and keeps its partitions; so a DataFrame
-counts the same again, and a new ``load()`` sees what came meanwhile. A reader that merely has
-``pushFilters`` fails every query unless Spark is told to push filters, which is off by default. So
-pushing is a class of its own, taken by the option ``pushdown``.
+Theory. Spark plans a batch once, at the first action, and keeps its partitions. So a DataFrame
+returns the same rows again, and a new ``load()`` sees newer messages. If a reader has a method
+``pushFilters``, every query fails unless filter pushdown is on in Spark, which is off by default.
+So pushdown has its own class, selected by the option ``pushdown``.
 """
 
 from __future__ import annotations
@@ -28,23 +28,24 @@ class BatchReader(CodeShipping, DataSourceReader):
         self.reading = RangeScan(settings, schema)
 
     def partitions(self) -> list[InputPartition]:
-        """The range, in parts."""
+        """The partitions of the range."""
         reading = self.reading
         facts = reading.ask()
         return self.cut(facts, reading.start(facts, "earliest"), reading.end(facts))
 
     def cut(self, facts: RangeFacts, lo: int, hi: int) -> list[InputPartition]:
-        """The parts of a range."""
+        """Split a range into partitions."""
         return self.reading.parts(facts, lo, hi)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The messages of one part."""
+        """Read the messages of one partition."""
         return self.reading.read(partition)
 
 
 class PushdownReader(BatchReader):
-    """The reader of a batch whose range is narrowed by the query's filters. Spark filters what it
-    gets all the same.
+    """The reader of a batch whose range is narrowed by the query's filters.
+
+    Spark applies the filters to the result as well.
     """
 
     def __init__(self, settings: Settings, schema: StructType) -> None:
@@ -52,18 +53,19 @@ class PushdownReader(BatchReader):
         self.narrowing = FilterPushdown()
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802 - Spark's name
-        """Note what narrows the range, and give all of them back: correctness never rests on what
-        is pushed.
+        """Note the filters that narrow the range, and return all of them.
+
+        Spark applies all filters again, so the result never depends on the pushdown.
         """
         for each in filters:
-            column = ".".join(getattr(each, "attribute", ()))  # what is negated has none
+            column = ".".join(getattr(each, "attribute", ()))  # a negated filter has none
             self.narrowing = narrowed(
                 self.narrowing, type(each).__name__, column, getattr(each, "value", None)
             )
         return filters
 
     def cut(self, facts: RangeFacts, lo: int, hi: int) -> list[InputPartition]:
-        """The parts of what is left of a range."""
+        """Split the narrowed range into partitions."""
         narrowing, reading = self.narrowing, self.reading
         lo, hi = max(lo, narrowing.lo), hi if narrowing.hi is None else min(hi, narrowing.hi)
         if narrowing.since is not None:

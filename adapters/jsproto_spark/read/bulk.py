@@ -1,14 +1,13 @@
-"""What all messages of a batch say in reply subjects and header blocks, read by Arrow in a few
-steps for all of them.
+"""Parses the reply subjects and header blocks of a whole batch with Arrow, in a few steps.
 
-Theory. The core reads such things run by run and makes an object of each value, which Arrow then
-copies into a column. Where all messages of a batch are of one form, the columns can be had without
-objects between: reply subjects that begin alike are a table with dots between its numbers, and
-header blocks with the same names are one text in which only the values differ.
+Theory. The core parses them run by run and makes an object of each value, which Arrow then copies
+into a column. If all messages of a batch have one form, the columns can be made without objects.
+Reply subjects with a common prefix are a table of numbers separated by dots. Header blocks with the
+same names are one text in which only the values differ.
 
-It is a guess that proves itself, as in `jsproto.wire.header_blocks`: without its digits each line
-of the table is the same, and without the values each block is. Whatever does not fit gives ``None``
-and is left to the core, which knows what it means; what is given is what the core would give.
+The assumption is checked, as in `jsproto.wire.header_blocks`: without digits all lines of the table
+are equal, and without values all blocks are equal. If the check fails, the result is ``None`` and
+the core parses them. A result is always equal to that of the core.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pyarrow import csv
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
 from jsproto.wire.headers import pairs_of
 
-#: The numbers of a reply subject, in its order.
+#: The numbers of a reply subject, in their order.
 NUMBERS: Final = (
     "num_delivered",
     "stream_sequence",
@@ -38,16 +37,16 @@ _READ: Final = csv.ReadOptions(use_threads=False, column_names=list(NUMBERS))
 _DOTS: Final = csv.ParseOptions(delimiter=".", quote_char=False)
 _TYPES: Final = csv.ConvertOptions(column_types=dict.fromkeys(NUMBERS, pa.int64()), null_values=[])
 
-#: What Arrow's offsets can count.
+#: The largest Arrow offset.
 _MOST: Final = 2**31 - 1
-#: A value that begins and ends with bytes between these has no blank around it, whatever is taken
-#: for a blank.
+#: A value whose first and last byte lie between these has no blank around it, by any definition of
+#: blank.
 _BLANK: Final = 0x20
 _ASCII: Final = 0x7F
 
 
 def numbers(replies: Sequence[str]) -> pa.Table | None:
-    """The columns `NUMBERS` of reply subjects, if they differ in nothing but these."""
+    """The columns `NUMBERS` of reply subjects; ``None`` if these differ in anything else."""
     try:
         first = AckSubject.parse(replies[0])
     except InvalidAckSubject:
@@ -61,15 +60,16 @@ def numbers(replies: Sequence[str]) -> pa.Table | None:
         return None
     try:
         return csv.read_csv(pa.BufferReader(table), _READ, _DOTS, _TYPES)
-    except pa.ArrowInvalid:  # no number, or one that no column of Spark can hold
+    except pa.ArrowInvalid:  # no number, or too large for any column of Spark
         return None
 
 
 def headers(blocks: Sequence[bytes | None]) -> tuple[list[str], pa.Array] | None:
-    """The names that each block has, in order, and the values of all of them: those of the first
-    block, of the second ...
+    """The header names, and the values of all blocks in order.
 
-    Given only if each has the same names, and no value has a blank around it or is empty.
+    Returns:
+        ``None`` unless each block has the same names, and no value is empty or has a blank around
+        it.
     """
     if None in blocks:
         return None
@@ -90,7 +90,7 @@ def headers(blocks: Sequence[bytes | None]) -> tuple[list[str], pa.Array] | None
     behind = lines[:, -1]
     if not np.array_equal(behind, np.cumsum(list(map(len, sound)))):
         return None
-    # Where each piece of the text begins: what comes before a value, the value, and so on up to the
+    # The start of each piece of the text: the part before a value, the value, and so on up to the
     # end of the block.
     pieces = np.empty((count, 2 * len(names) + 1), np.int32)
     pieces[0, 0] = 0
@@ -112,5 +112,5 @@ def headers(blocks: Sequence[bytes | None]) -> tuple[list[str], pa.Array] | None
         return None
     try:
         return names, cut.take(pa.array(numbered[:, 1::2].reshape(-1))).cast(pa.string())
-    except pa.ArrowInvalid:  # no UTF-8
+    except pa.ArrowInvalid:  # not UTF-8
         return None

@@ -1,9 +1,9 @@
-"""The columns of a stream's messages, as a table, and the ones that a query asks for.
+"""The columns of a stream's messages as a table, and the columns that a query asks for.
 
-Theory. Spark's scan always gives every column of the schema, so what is not wanted is left out by
-``.schema(...)``: any of these columns, in any order, each with its own type. What nobody asks for
-is not read: without ``headers`` no header is parsed, without what only the reply subject knows no
-reply subject is, and where nobody asks for headers or payloads a consumer sends no payloads.
+Theory. Spark's scan always returns every column of the schema. So users omit columns with
+``.schema(...)``: any of these columns, in any order, each with its type. Unused columns are not
+parsed: headers only for a headers column, reply subjects only for their columns. If a query uses
+neither headers nor payloads, a consumer sends no payloads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAIRS: Final = "array<struct<name:string,value:string>>"
 
 
 class Fact(Enum):
-    """What of a message fills a column."""
+    """The part of a message that fills a column."""
 
     SUBJECT = "SUBJECT"
     SEQUENCE = "SEQUENCE"
@@ -48,11 +48,11 @@ class Column:
     """A row of the table.
 
     Attributes:
-        name: as a schema names it.
-        type: as Spark writes the type.
+        name: the name in a schema.
+        type: the type in Spark's notation.
         fact: what fills it.
-        default: whether it is there when no schema is given.
-        means: what it says.
+        default: whether it is a default column.
+        means: a description.
     """
 
     name: str
@@ -62,32 +62,108 @@ class Column:
     means: str
 
 
-# fmt: off
 COLUMNS: Final[tuple[Column, ...]] = (
-    Column(name="subject", type="string", fact=Fact.SUBJECT, default=True, means="the subject it is stored under"),
-    Column(name="sequence", type="bigint", fact=Fact.SEQUENCE, default=True, means="its sequence in the stream"),
-    Column(name="timestamp", type="timestamp", fact=Fact.TIME_US, default=True, means="when it was stored, cut to microseconds"),
+    Column(name="subject", type="string", fact=Fact.SUBJECT, default=True, means="the subject"),
+    Column(
+        name="sequence",
+        type="bigint",
+        fact=Fact.SEQUENCE,
+        default=True,
+        means="the stream sequence",
+    ),
+    Column(
+        name="timestamp",
+        type="timestamp",
+        fact=Fact.TIME_US,
+        default=True,
+        means="when it was stored, cut to microseconds",
+    ),
     Column(name="payload", type="binary", fact=Fact.PAYLOAD, default=True, means="its bytes"),
-    Column(name="headers", type=MAP, fact=Fact.HEADERS_MAP, default=True, means="its headers: all values of each name; NULL without headers"),
-    Column(name="headers", type=PAIRS, fact=Fact.HEADERS_PAIRS, default=False, means="its headers as they came: order, case and repetitions"),
+    Column(
+        name="headers",
+        type=MAP,
+        fact=Fact.HEADERS_MAP,
+        default=True,
+        means="its headers: all values of each name; NULL without headers",
+    ),
+    Column(
+        name="headers",
+        type=PAIRS,
+        fact=Fact.HEADERS_PAIRS,
+        default=False,
+        means="its headers with their order, case and repetitions",
+    ),
     Column(name="stream", type="string", fact=Fact.STREAM, default=True, means="the stream's name"),
-    Column(name="timestamp_ns", type="bigint", fact=Fact.TIME_NS, default=False, means="when it was stored, in nanoseconds since 1970"),
-    Column(name="headers_raw", type="binary", fact=Fact.HEADERS_RAW, default=False, means="its header block as it is stored; NULL without headers"),
-    Column(name="domain", type="string", fact=Fact.DOMAIN, default=False, means="the JetStream domain, NULL without one"),
-    Column(name="consumer", type="string", fact=Fact.CONSUMER, default=False, means="the consumer that delivered it, NULL with direct gets"),
-    Column(name="consumer_sequence", type="bigint", fact=Fact.CONSUMER_SEQUENCE, default=False, means="its place among that consumer's deliveries, NULL with direct gets"),
-    Column(name="delivered", type="int", fact=Fact.DELIVERED, default=False, means="how often it was delivered, NULL with direct gets"),
-    Column(name="pending", type="bigint", fact=Fact.PENDING, default=False, means="how many the consumer still had, NULL with direct gets"),
-    Column(name="reply", type="string", fact=Fact.REPLY, default=False, means="the reply subject of the delivery, NULL with direct gets"),
-    Column(name="size", type="int", fact=Fact.SIZE, default=False, means="bytes of subject, headers and payload"),
+    Column(
+        name="timestamp_ns",
+        type="bigint",
+        fact=Fact.TIME_NS,
+        default=False,
+        means="when it was stored, in nanoseconds since 1970",
+    ),
+    Column(
+        name="headers_raw",
+        type="binary",
+        fact=Fact.HEADERS_RAW,
+        default=False,
+        means="its stored header block; NULL without headers",
+    ),
+    Column(
+        name="domain",
+        type="string",
+        fact=Fact.DOMAIN,
+        default=False,
+        means="the JetStream domain, NULL without one",
+    ),
+    Column(
+        name="consumer",
+        type="string",
+        fact=Fact.CONSUMER,
+        default=False,
+        means="the consumer that delivered it, NULL with direct gets",
+    ),
+    Column(
+        name="consumer_sequence",
+        type="bigint",
+        fact=Fact.CONSUMER_SEQUENCE,
+        default=False,
+        means="the consumer sequence, NULL with direct gets",
+    ),
+    Column(
+        name="delivered",
+        type="int",
+        fact=Fact.DELIVERED,
+        default=False,
+        means="number of deliveries, NULL with direct gets",
+    ),
+    Column(
+        name="pending",
+        type="bigint",
+        fact=Fact.PENDING,
+        default=False,
+        means="number of messages pending after it, NULL with direct gets",
+    ),
+    Column(
+        name="reply",
+        type="string",
+        fact=Fact.REPLY,
+        default=False,
+        means="the reply subject of the delivery, NULL with direct gets",
+    ),
+    Column(
+        name="size",
+        type="int",
+        fact=Fact.SIZE,
+        default=False,
+        means="bytes of subject, headers and payload",
+    ),
 )
-# fmt: on
 
 
 @final
 @frozen
 class AskedColumns:
-    """A column as a schema asks for it: name, type as Spark writes it, and whether it may be NULL."""
+    """A column of a schema: its name, its type in Spark's notation, and its nullability."""
 
     name: str
     type: str
@@ -95,7 +171,7 @@ class AskedColumns:
 
 
 def default_columns(headers: str) -> tuple[Column, ...]:
-    """The columns without a schema.
+    """The columns if the user gives no schema.
 
     Args:
         headers: the form of the column headers: ``map``, ``array`` or ``none``.
@@ -109,17 +185,17 @@ def default_columns(headers: str) -> tuple[Column, ...]:
 
 
 def chosen(schema: Iterable[AskedColumns], stream: str, headers: str | None) -> tuple[Column, ...]:
-    """The columns that a schema asks for, in its order.
+    """The columns of a schema, in its order.
 
     Args:
-        schema: what it asks for.
-        stream: for the text of errors.
-        headers: the option ``headersFormat``, if it is given; it must not say otherwise.
+        schema: the columns of the schema.
+        stream: the stream, for errors.
+        headers: the option ``headersFormat`` if it is given; it must agree with the schema.
 
     Raises:
-        InvalidColumns: no column, a column that there is not, another type, twice the same, or NOT
-            NULL where there may be none.
-        InvalidOption: another form of headers than the option says.
+        InvalidColumns: no column, an unknown column, another type, a repeated column, or NOT
+            NULL for a column that can be NULL.
+        InvalidOption: the schema has another form of headers than the option.
     """
     found: list[Column] = []
     for asked in schema:
@@ -150,14 +226,16 @@ def chosen(schema: Iterable[AskedColumns], stream: str, headers: str | None) -> 
     seen = next((form[column.fact] for column in found if column.fact in form), "none")
     if headers is not None and seen not in {headers, "none"}:
         raise InvalidOption(
-            f"stream {stream!r}: options headersFormat and the schema: expected the same form of headers, got {headers} and {seen}"
+            f"stream {stream!r}: options headersFormat and the schema: "
+            f"expected the same form of headers, got {headers} and {seen}"
         )
     return tuple(found)
 
 
 def places_only(columns: Iterable[Column]) -> bool:
-    """Whether these say only where messages stand, so that nobody misses payloads, nor notices the
-    header that stands for them.
+    """Whether no column needs payload or headers.
+
+    Then a consumer may omit payloads, and its size header is not visible.
     """
     return _CONTENT.isdisjoint(column.fact for column in columns)
 

@@ -1,11 +1,10 @@
-"""What the filters of a query say about sequences, times and subjects: a range and subjects that
-hold all that can pass.
+"""Converts the filters of a query to a range and subjects that contain all matching messages.
 
-Theory. Spark gives filters that are joined by AND, each a column, an operator and a literal. Each
-one narrows what is read, or says nothing that a stream knows. What is left is always more than what
-passes, never less: Spark filters again.
+Theory. Spark passes filters that are joined by AND: each has a column, an operator and a literal.
+Each filter narrows the range, or is ignored. The result contains at least all matching messages,
+and Spark filters again.
 
-A range by time trusts the stream's clock: messages are stored in the order of their timestamps,
+A range by time relies on the stream's clock: messages are stored in the order of their timestamps,
 unless a leader's clock was set back. The column ``timestamp`` is cut to microseconds, so a bound is
 a whole microsecond.
 """
@@ -23,21 +22,21 @@ from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.wire.subjects import publish_subject, subject_matches, subscription_subject
 
 _US: Final = 1_000
-#: More subjects than this are no filter for a consumer.
+#: The most subjects for a consumer's filter.
 _MOST: Final = 100
 
 
 @final
 @frozen(kw_only=True)
 class FilterPushdown:
-    """What is left.
+    """The narrowed range and subjects.
 
     Attributes:
         lo: the first sequence.
-        hi: the one behind the last, ``None`` for no bound.
-        since: stored at this instant or after it.
-        until: stored before it.
-        subjects: under one of these, wildcards allowed; ``None`` for any.
+        hi: the sequence after the last, ``None`` for no bound.
+        since: stored at this time or later.
+        until: stored before this time.
+        subjects: with one of these subjects, wildcards allowed; ``None`` for any.
     """
 
     lo: int = 1
@@ -47,7 +46,7 @@ class FilterPushdown:
     subjects: tuple[str, ...] | None = None
 
     def within(self, configured: tuple[str, ...]) -> tuple[str, ...] | None:
-        """The subjects to read, given those that the options name; ``None`` if nothing can pass."""
+        """The subjects to read, given those of the options; ``None`` if nothing can match."""
         if self.subjects is None:
             return configured
         if not configured:
@@ -63,12 +62,12 @@ class FilterPushdown:
 
 
 def narrowed(before: FilterPushdown, operator: str, column: str, value: object) -> FilterPushdown:
-    """What is left behind one more filter.
+    """Apply one more filter.
 
     Args:
-        before: what was left.
+        before: the result so far.
         operator: the name of Spark's filter class.
-        column: the column it is about.
+        column: the column of the filter.
         value: the literal, or the literals of an ``In``.
     """
     if column == "sequence":
@@ -136,7 +135,9 @@ def _by_subject(before: FilterPushdown, operator: str, value: object) -> FilterP
         or len(wished) > _MOST
         or not all(isinstance(each, str) for each in wished)
     ):
-        return before  # a second filter on the subject, or hundreds of subjects, are left to Spark
+        return (
+            before  # Spark applies a second filter on subject, and one with over `_MOST` subjects
+        )
     try:
         subjects = tuple(dict.fromkeys(cast("Iterable[str]", wished)))
         for subject in subjects:

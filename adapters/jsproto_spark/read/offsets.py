@@ -1,22 +1,21 @@
-"""Where a streaming query stands in a stream: the offset that Spark writes into its checkpoint, and
-the range between two.
+"""Offsets of a streaming query, which Spark writes into its checkpoint, and ranges between them.
 
-Theory. An offset is the sequence of the next unread message. Three more facts travel with it, each
-for one way to lose data or to read the wrong data:
+Theory. An offset is the sequence of the next unread message. It also contains other facts, each
+against one way to lose data or to read the wrong data:
 
-- ``created``, when the stream was made: a stream that is deleted and made anew counts from 1 again,
-  and the sequence alone would go on in the wrong one.
-- ``init``, where the query began. Spark asks for the initial offset anew after a crash in the first
-  batch, and has written only the end of that batch; "latest" is then later than it was. So the end
-  knows where its range begins: where two offsets began at different places, the later one's
-  beginning counts (`unread`).
-- ``what``, a digest of the options that say which messages are meant, so that a restart with others
-  is seen; and these options themselves, ``asked``, so that an error can name the difference.
-- ``owner``, the name of a query that releases what it has read. Spark never tells a source where
-  its checkpoint is, so the checkpoint itself holds the name: a query that goes on from it has the
-  same name, and a query with another checkpoint has another one.
+- ``created``, the creation time of the stream. A stream that is deleted and created again counts
+  from 1; with the sequence alone the query would continue in the wrong stream.
+- ``init``, where the query began. After a crash in the first batch Spark asks for the initial
+  offset again, but has written only the end of that batch; "latest" is later by then. So the end
+  contains the beginning: if two offsets have different beginnings, that of the later one counts
+  (`unread`).
+- ``what``, a digest of the options that select messages, to detect a restart with other options.
+  ``asked`` holds these options, so that an error can name the difference.
+- ``owner``, the name of a query that releases what it has read. Spark does not tell a source the
+  place of its checkpoint. So the checkpoint itself holds the name: a query that continues from it
+  has the same name, and a query with another checkpoint has another one.
 
-All of it is plain JSON, and says the version of its own form.
+An offset is plain JSON, and contains the version of its format.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ _VERSION: Final = 1
 @final
 @frozen(kw_only=True)
 class Offset:
-    """A place in a stream.
+    """A position in a stream.
 
     Attributes:
         stream: its name.
-        created: when it was made, as the server writes it.
-        seq: the next sequence that is not read.
+        created: its creation time, as the server writes it.
+        seq: the next unread sequence.
         init: the sequence at which the query began.
         what: see `meaning`.
         asked: see `asked_for`; empty in a checkpoint of an older version.
-        owner: the name of a query that releases what it has read, ``""`` for one that does not.
+        owner: the name of a query that releases what it has read, ``""`` for others.
     """
 
     stream: str
@@ -57,7 +56,7 @@ class Offset:
     owner: str = ""
 
     def to_json(self) -> dict[str, object]:
-        """As it stands in a checkpoint."""
+        """The JSON object for a checkpoint."""
         return {
             "v": _VERSION,
             "stream": self.stream,
@@ -71,10 +70,10 @@ class Offset:
 
     @classmethod
     def parse(cls, data: Mapping[str, object]) -> Offset:
-        """The offset that a checkpoint holds.
+        """Parse the offset of a checkpoint.
 
         Raises:
-            ChangedQuery: it is none of this source, or of a newer form.
+            ChangedQuery: it is no offset of this source, or has a newer format.
         """
         match data:
             case {
@@ -97,20 +96,19 @@ class Offset:
                 )
             case _:
                 raise ChangedQuery(
-                    f"expected an offset of version {_VERSION} of the source jetstream in the checkpoint, got {shorten(dict(data))}"
+                    f"expected an offset of version {_VERSION} of the source jetstream in the "
+                    f"checkpoint, got {shorten(dict(data))}"
                 )
 
     def at(self, seq: int) -> Offset:
-        """The same query, at another place."""
+        """The same query at another position."""
         return evolve(self, seq=seq)
 
 
 def meaning(
     stream: str, subjects: tuple[str, ...], domain: str | None, api_prefix: str | None
 ) -> str:
-    """A digest of the options that say which messages are meant; the order of subjects says
-    nothing.
-    """
+    """A digest of the options that select messages; the order of subjects does not matter."""
     words = "\n".join([stream, domain or "", api_prefix or "", *sorted(subjects)])
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
@@ -118,7 +116,7 @@ def meaning(
 def asked_for(
     stream: str, subjects: tuple[str, ...], domain: str | None, api_prefix: str | None
 ) -> dict[str, object]:
-    """The options that `meaning` is a digest of, by their names."""
+    """The options in the digest of `meaning`, by their names."""
     return {
         "stream": stream,
         "subjects": ", ".join(sorted(subjects)),
@@ -135,18 +133,17 @@ def same_query(
     allowed: bool,
     asked: Mapping[str, object] | None = None,
 ) -> None:
-    """Hold an offset of a checkpoint against the options of the query that goes on with it.
+    """Compare the offset of a checkpoint with the options of the query that continues from it.
 
     Args:
         stored: the offset.
         stream: the stream of the query.
         what: its `meaning`.
-        allowed: whether another meaning is allowed.
+        allowed: whether other options are allowed.
         asked: its options, see `asked_for`.
 
     Raises:
-        ChangedQuery: it was made for other messages, and that is not allowed; the text names what
-            differs.
+        ChangedQuery: the offset was made with other options; the text names those that differ.
     """
     if stored.what == what or allowed:
         return
@@ -157,18 +154,19 @@ def same_query(
         for name, value in now.items()
         if name in then and then[name] != value
     ]
-    known = "; ".join(changed) or "which of them differs is not in the checkpoint"
+    known = "; ".join(changed) or "the checkpoint does not contain which of them differs"
     raise ChangedQuery(
-        f"stream {stream!r}: expected the options stream, subjects, domain and apiPrefix with which the checkpoint was made "
-        f"for stream {stored.stream!r}, got others: {known}; allow it with allowOptionChange, or take a new checkpointLocation"
+        f"stream {stream!r}: expected the options stream, subjects, domain and apiPrefix of the "
+        f"checkpoint for stream {stored.stream!r}, got others: {known}; allow it with "
+        "allowOptionChange, or use a new checkpointLocation"
     )
 
 
 def unread(start: Offset, end: Offset) -> tuple[int, int]:
     """The range ``[lo, hi)`` between two offsets, empty if ``lo >= hi``.
 
-    Where they began at different places, or in different incarnations of the stream, the end knows
-    the beginning.
+    If the offsets have different beginnings, or mean different streams of one name, the beginning
+    in the end counts.
     """
     same = start.init == end.init and start.created == end.created and start.stream == end.stream
     return (start.seq if same else end.init), end.seq

@@ -1,11 +1,9 @@
-"""How far a micro-batch goes and how it is cut into tasks: arithmetic on what the stream says of
-itself.
+"""Plans a micro-batch: its end, and its split into tasks.
 
-Theory. The core's plan cuts a range by its width in sequences. Where messages were deleted, or
-filters let few through, equal widths hold very unequal work, and a hole of a million sequences
-makes tasks that find nothing. What is there is asked of the stream's leader, which knows the next
-message behind a sequence. So a batch and each of its parts begin at a message, and nothing is
-planned for a hole.
+Theory. The core splits a range into equal numbers of sequences. If messages were deleted, or a
+filter drops many, equal ranges mean very unequal work, and a gap of a million sequences makes tasks
+that find nothing. So the driver asks the stream's leader for the next message after a sequence. A
+batch and each of its parts then begin at a message, and no task is planned for a gap.
 """
 
 from __future__ import annotations
@@ -19,21 +17,22 @@ from jsproto.jetstream.range_read.options import ReadMode
 from jsproto.jetstream.range_read.plan import RangeFacts, RangePart
 from jsproto.wire.info import release_of
 
-#: The first server that answers direct gets in batches.
+#: The first server version that answers direct gets in batches.
 _BATCHES: Final = (2, 11)
 
 
 def way(facts: RangeFacts, wished: ReadMode, version: str) -> ReadMode:
-    """How a range is read: as wished, and without a wish a mirror directly if that can be; its
-    origin has consumers enough.
+    """How to read a range: as the option says; ``auto`` prefers direct gets for a mirror.
+
+    A mirror's origin would have to serve the consumers otherwise.
 
     Args:
         facts: the stream.
-        wished: what the option says.
-        version: the server's.
+        wished: the option.
+        version: the server's version.
 
     Raises:
-        InvalidConfig: it cannot be read in this way.
+        InvalidConfig: the stream or the server does not support this mode.
     """
     release = release_of(version)
     batches = release is None or release >= _BATCHES
@@ -43,12 +42,13 @@ def way(facts: RangeFacts, wished: ReadMode, version: str) -> ReadMode:
     chosen = facts.way(chosen)
     if chosen is ReadMode.DIRECT and not batches:
         raise InvalidConfig(
-            f"expected a server of 2.11 or newer, which answers direct gets in batches, got {version}"
+            "expected a server of 2.11 or newer, which answers direct gets in batches, "
+            f"got {version}"
         )
     return chosen
 
 
-#: How much narrower parts become if there are too few of them, and how often that is tried.
+#: The factor by which parts become smaller if there are too few, and the most attempts.
 _NARROWER: Final = 4
 _TRIES: Final = 12
 
@@ -61,16 +61,15 @@ def holes(facts: RangeFacts) -> bool:
 def there(
     parts: tuple[RangePart, ...], least: int, after: Callable[[int], int | None]
 ) -> tuple[RangePart, ...]:
-    """The same range in parts that each begin with a message: nothing is planned for what is not
-    there.
+    """The same range in parts that each begin with a message, without parts for gaps.
 
     Args:
-        parts: the range, cut by width.
-        least: so many parts there should be, if there are so many messages; it may be up to four
-            times as many.
-        after: the first message from a sequence on, ``None`` if there is none.
+        parts: the range, split into equal widths.
+        least: the wanted number of parts, if there are enough messages; the result may have up to
+            four times as many.
+        after: returns the first message from a sequence on, ``None`` if there is none.
     """
-    if len(parts) < 2:  # one part finds out by itself
+    if len(parts) < 2:  # the task of a single part finds its first message itself
         return parts
     lo, hi = parts[0].lo, parts[-1].hi
     width = max(map(len, parts))
@@ -94,17 +93,19 @@ def _walked(
 
 
 def behind(facts: RangeFacts) -> int:
-    """The sequence behind the stream's last."""
+    """The sequence after the stream's last."""
     return facts.last_seq + 1
 
 
 def vanished(lo: int, hi: int, facts: RangeFacts, *, filtered: bool) -> int | None:
-    """The first sequence that is still there, if messages of ``[lo, hi)`` before it have vanished;
-    ``None`` if none has.
+    """Detect messages of ``[lo, hi)`` that were removed.
 
-    A stream that keeps only the newest of each subject moves its beginning over what was replaced,
-    and one that lets go of what was acknowledged moves it over what was meant for others; with
-    filters nobody can tell that from a loss.
+    A stream with only the newest message of each subject removes replaced messages. A stream that
+    removes acknowledged messages also removes those of other readers. With filters these cases
+    cannot be told from a loss, so they do not count.
+
+    Returns:
+        The first sequence that is left, ``None`` if no message was removed.
     """
     others = filtered and facts.retention != RetentionPolicy.LIMITS
     if facts.compacts or others or lo >= facts.first_seq:
@@ -115,15 +116,15 @@ def vanished(lo: int, hi: int, facts: RangeFacts, *, filtered: bool) -> int | No
 def capped(
     start: int, end: int, facts: RangeFacts, *, most_messages: int | None, most_bytes: int | None
 ) -> int:
-    """Where a micro-batch from ``start`` ends: not before it, not behind ``end``, and at least one
-    message on.
+    """The end of a micro-batch that begins at ``start``.
+
+    It is at most ``end``, and includes at least one message.
 
     Args:
-        start: the first sequence that is not read.
+        start: the first unread sequence.
         end: the end without limits.
         facts: the stream, for its first sequence and the mean size of its messages.
-        most_messages: most sequences, counted from the first that the stream still has, since
-            nothing is read before it.
+        most_messages: the most sequences, counted from the first that the stream still has.
         most_bytes: about the most bytes.
     """
     begin = max(start, min(facts.first_seq, end))

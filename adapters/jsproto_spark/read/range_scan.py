@@ -1,10 +1,10 @@
-"""What batch and streaming reads have in common: where a range begins, and how a task reads its
-part of it.
+"""Common parts of batch and streaming reads: the start of a range, and reading a part in a task.
 
-Theory. The driver asks the stream once and cuts a range into parts; each part travels to a task
-with the way to read it and the time when the stream was made. The task's reading is the core's
-`RangeReader`, which goes on over lost links and knows when it is done; here its runs become Arrow
-batches. The reader is left by a ``with``, however the task ends, so its consumer is deleted.
+Theory. The driver requests the stream info once and splits a range into parts. Each part goes to a
+task, with the read mode and the creation time of the stream. The task uses the core's
+`RangeReader`, which survives lost links and knows when it has read all. Here its runs become Arrow
+batches. The task uses the reader in a ``with`` block, so its consumer is deleted however the task
+ends.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from jsproto_spark.read.arrow import arrow_schema, asked, batches
 from jsproto_spark.read.columns import chosen, places_only
 
 _LOG: Final = logging.getLogger("jsproto_spark")
-#: Where more subjects are read than this, the leader is not asked for the next message of each.
+#: With more subjects than this the driver does not ask the leader for the next message of each.
 _ASKED: Final = 16
-#: What people write between subjects instead of a comma. A subject may have it, but hardly any has.
+#: Separators that users may write instead of a comma. They are valid in a subject, but rare.
 _NO_COMMAS: Final = ";|"
 
 _WAYS = {"auto": ReadMode.AUTO, "consumer": ReadMode.CONSUMER, "direct": ReadMode.DIRECT}
 
 
 class Part(InputPartition):
-    """What one task reads.
+    """The partition of one task.
 
     Attributes:
         lo: its first sequence.
-        hi: the one behind its last.
-        way: how it is read.
-        created: when the stream was made that the plan means.
+        hi: the sequence after its last.
+        way: the read mode.
+        created: the creation time of the planned stream.
         subjects: the filters.
     """
 
@@ -66,7 +66,7 @@ class Part(InputPartition):
 
 
 class RangeScan:
-    """One read, as the options and the schema say: what goes from the driver to the tasks."""
+    """One read by options and schema; the driver sends it to the tasks."""
 
     def __init__(self, settings: Settings, schema: StructType) -> None:
         self.settings = settings
@@ -75,13 +75,13 @@ class RangeScan:
         self.subjects = settings.read.subjects
         self.looked = not self.subjects
 
-    # ------------------------------------------------------------------ on the driver
+    # ------------------------------------------------------------------ driver
 
     def ask(self) -> RangeFacts:
-        """The stream as it is now.
+        """Request the facts of the stream as it is now.
 
         Raises:
-            Unreadable: why it cannot be asked.
+            Unreadable: why the request failed.
         """
         where = self.settings.where
         with naming(where.stream):
@@ -92,11 +92,10 @@ class RangeScan:
         return RangeFacts.of(info)
 
     def _look(self, info: StreamInfo) -> None:
-        """Each of the subjects can match something.
+        """Check that each of the subjects can match a message.
 
         Raises:
-            Unreadable: one that cannot: nothing is stored under it, and the stream takes no such
-                subject.
+            Unreadable: no message has a matching subject, and the stream stores no such subject.
         """
         config = info.config
         taken = (
@@ -110,15 +109,16 @@ class RangeScan:
                 continue
             stores = f", which stores {shorten(', '.join(taken))}" if taken else ""
             raise Unreadable(
-                f"stream {config.name!r}, see option subjects: expected subjects of the stream{stores}, with commas between, got "
-                f"{shorten(subject)}: nothing is stored under it"
+                f"stream {config.name!r}, see option subjects: expected subjects of the "
+                f"stream{stores}, separated by commas, got {shorten(subject)}: "
+                "no message has such a subject"
             )
 
     def start(self, facts: RangeFacts, default: str) -> int:
-        """Where a new read begins, as the options say.
+        """The first sequence of a new read, by the options.
 
         Raises:
-            Unreadable: nothing is stored since ``startingTimestamp``, and that is an error.
+            Unreadable: no message since ``startingTimestamp``, and the strategy is ``error``.
         """
         read = self.settings.read
         moment = read.starting_timestamp
@@ -127,21 +127,23 @@ class RangeScan:
             if isinstance(begin, int):
                 if begin > planning.behind(facts) and read.fail_on_data_loss:
                     raise Unreadable(
-                        f"stream {self.settings.where.stream!r}, see option startingOffsets: expected a sequence up to "
-                        f"{planning.behind(facts)}, which is the next one of the stream, got {begin}"
+                        f"stream {self.settings.where.stream!r}, see option startingOffsets: "
+                        f"expected a sequence up to {planning.behind(facts)}, which is the next "
+                        f"one of the stream, got {begin}"
                     )
                 return begin
             return facts.first_seq if begin == "earliest" else planning.behind(facts)
         seq = self.since(moment)
         if seq is None and read.starting_offsets_by_timestamp_strategy == "error":
             raise Unreadable(
-                f"stream {self.settings.where.stream!r}, see options startingTimestamp and startingOffsetsByTimestampStrategy: "
-                f"expected a message stored at {moment} or after it, there is none"
+                f"stream {self.settings.where.stream!r}, see options startingTimestamp and "
+                f"startingOffsetsByTimestampStrategy: expected a message stored at {moment} or "
+                "later, got none"
             )
         return planning.behind(facts) if seq is None else seq
 
     def end(self, facts: RangeFacts) -> int:
-        """The sequence behind the last that a batch reads, as the options say."""
+        """The sequence after the last of a batch, by the options."""
         read = self.settings.read
         behind = planning.behind(facts)
         if read.ending_timestamp is not None:
@@ -149,19 +151,24 @@ class RangeScan:
         return min(read.ending_offsets, behind) if isinstance(read.ending_offsets, int) else behind
 
     def after(self, seq: int) -> int | None:
-        """The first sequence from ``seq`` on of a message that is read; ``None`` if there is none."""
+        """The sequence of the first message to read from ``seq`` on; ``None`` if there is none."""
         found = [self.next_of(subject, seq) for subject in self.subjects or (">",)]
         return min((each for each in found if each is not None), default=None)
 
     def sparse(self, facts: RangeFacts) -> bool:
-        """Whether it is worth asking where messages are: some sequences may hold none, and few
-        questions say which.
+        """Whether to ask where messages are.
+
+        That is useful if some sequences may hold none, and needs only a few requests.
         """
         return (bool(self.subjects) or planning.holes(facts)) and len(self.subjects) <= _ASKED
 
     def next_of(self, subject: str, seq: int) -> int | None:
-        """The first sequence from ``seq`` on under a subject, wildcards allowed; ``None`` if there
-        is none. The stream's leader answers.
+        """The first sequence from ``seq`` on with a subject, wildcards allowed.
+
+        The stream's leader answers.
+
+        Returns:
+            ``None`` if there is none.
         """
         where = self.settings.where
         with naming(where.stream):
@@ -177,7 +184,7 @@ class RangeScan:
                 return None
 
     def since(self, moment: Timestamp) -> int | None:
-        """The first sequence stored at an instant or after it, ``None`` if there is none."""
+        """The first sequence stored at a time or later, ``None`` if there is none."""
         where = self.settings.where
         with naming(where.stream):
             try:
@@ -190,10 +197,10 @@ class RangeScan:
                 return None
 
     def parts(self, facts: RangeFacts, lo: int, hi: int) -> list[InputPartition]:
-        """The tasks for a range.
+        """Split a range into tasks.
 
         Raises:
-            DataLost: its beginning has vanished, and that is an error.
+            DataLost: messages at its beginning were removed, and ``failOnDataLoss`` is true.
         """
         read = self.settings.read
         if lo >= hi:
@@ -220,21 +227,22 @@ class RangeScan:
             parts = planning.there(parts, min(read.min_partitions, len(parts)), self.after)
         return [Part(part.lo, part.hi, plan.way, facts.created, self.subjects) for part in parts]
 
-    # ------------------------------------------------------------------ in a task
+    # ------------------------------------------------------------------ tasks
 
     def read(self, part: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The messages of one part as Arrow batches.
+        """Read the messages of one part as Arrow batches.
+
+        Spark's own placeholder for an empty plan has no messages.
 
         Raises:
-            Unreadable: it is no part of this source; Spark's own, that stands for an empty plan,
-                holds nothing.
+            Unreadable: the part does not come from this source.
         """
         if isinstance(part, Part):
             yield from self._read(part)
         elif part.value is not None:
             raise Unreadable(
-                f"stream {self.settings.where.stream!r}: expected a part that this version of jsproto planned, got {shorten(part)}: "
-                "driver and executors need the same version"
+                f"stream {self.settings.where.stream!r}: expected a part planned by this version "
+                f"of jsproto, got {shorten(part)}: driver and executors need the same version"
             )
 
     def _read(self, part: Part) -> Iterator[pa.RecordBatch]:
@@ -258,11 +266,10 @@ class RangeScan:
 
 
 def tell_loss(stream: str, lo: int, until: int) -> None:
-    """Say what is missing where that is no error: who looks for missing rows finds it in the log of
-    the driver or of the task.
-    """
+    """Log a loss that is no error, in the log of the driver or of the task."""
     _LOG.warning(
-        "stream %r: messages from sequence %d to %d were removed before they were read, and failOnDataLoss is false: they are in no row",
+        "stream %r: messages from sequence %d to %d were removed before they were read, "
+        "and failOnDataLoss is false: no row contains them",
         stream,
         lo,
         until - 1,

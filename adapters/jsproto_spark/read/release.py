@@ -1,27 +1,27 @@
-"""What a processed range means to the stream: nothing, a durable consumer's floor goes up, or it is
-purged.
+"""Releases a processed range to the stream: not at all, by a durable consumer, or by a purge.
 
-Theory. Spark's checkpoint alone says what was processed. A stream that keeps messages for somebody
-(interest, work queue) must be told, and is told once for each micro-batch, not once for each
+Theory. Only Spark's checkpoint knows what was processed. A stream that keeps messages for readers
+(interest, work queue) must be informed. This happens once for each micro-batch, not once for each
 message:
 
-- *cursor*: a durable consumer of the stream, made before anything is read so that an interest
-  stream keeps messages for it. Its floor is set by ``CONSUMER.RESET`` (2.14, ADR-60) to the next
-  unread sequence; on an older server what is before it is pulled, without payloads, and the last of
-  it acknowledged, which with ack policy all, and no other, covers the rest.
-- *purge*: everything before the next unread sequence, of the subjects that are read. Only of a
-  work-queue stream, which is there to be emptied, and only if nobody else works on it.
+- *cursor*: a durable consumer of the stream, created before the first read, so that an interest
+  stream keeps messages for it. ``CONSUMER.RESET`` (2.14, ADR-60) sets it to the next unread
+  sequence. On an older server the driver pulls all messages before that, without payloads, and
+  acknowledges the last one. With ack policy all, and no other, that covers the rest.
+- *purge*: deletes everything before the next unread sequence, of the subjects that are read. It is
+  allowed only for a work-queue stream, which is meant to be emptied, and only without other
+  consumers.
 
-Releasing twice is harmless, releasing early is not: what is released has always been processed, by
-Spark's own log.
+A repeated release is harmless, a premature one is not: by Spark's own log, what is released has
+always been processed.
 
-Two queries that release for each other lose messages without a word: what one has processed the
-other has not seen. So a durable consumer says in its metadata which query it belongs to, and no
-other query may use it unless the option ``takeOver`` says so. For *cursor* that is the cursor. For
-*purge* it is a consumer that nobody reads from, named after what the query reads; beside it the
-server refuses a worker for the same subjects. The name of a query stands in its offsets
-(`jsproto_spark.read.offsets`). It is written into the consumer when an offset with it is in the
-checkpoint for certain, and compared before each release.
+Two queries that release for each other would silently lose messages: one has not seen what the
+other has processed. So the metadata of a durable consumer name its query, and no other query may
+use it without the option ``takeOver``. For *cursor* this is the cursor. For *purge* it is a
+consumer that no client reads from, named after what the query reads. The server then rejects other
+consumers for the same subjects. The name of a query is part of its offsets
+(`jsproto_spark.read.offsets`). It is written into the consumer once an offset with it is certainly
+in the checkpoint. It is compared before each release.
 """
 
 from __future__ import annotations
@@ -49,24 +49,22 @@ _LOG: Final = logging.getLogger("jsproto_spark")
 
 #: Messages of one pull.
 _RUN: Final = 500
-#: Ack policies of a cursor that is there already, by which its floor can be set: by a reset, and by
-#: acknowledging.
+#: Ack policies of an existing cursor that allow a release: by a reset, and by acknowledging.
 _RESET: Final = frozenset({AckPolicy.ALL, AckPolicy.EXPLICIT})
 _ACKNOWLEDGED: Final = frozenset({AckPolicy.ALL})
 
-#: Metadata of the consumer that stands for a query: the query's name, and for people where and
-#: since when.
+#: Metadata of the consumer that marks a query: the query's name, and for people its host and start.
 OWNER: Final = "jsproto.spark.query"
 _HOST: Final = "jsproto.spark.host"
 _SINCE: Final = "jsproto.spark.since"
-#: How the names of the consumers begin that stand for queries which purge.
+#: Prefix of the names of consumers that mark a purging query.
 PURGES: Final = "spark-purge-"
-#: Answers of a server that lets two consumers of a work queue not have the same subjects.
+#: Server errors about two consumers of a work queue with the same subjects.
 _NOT_ALONE: Final = frozenset({10099, 10100})
 
 
 class Release:
-    """How one query releases what it has processed.
+    """Releases what one query has processed.
 
     Args:
         settings: its options.
@@ -77,21 +75,20 @@ class Release:
         self.settings = settings
         self.mode = settings.read.release_mode
         self.option = "cursor" if self.mode == "cursor" else "releaseMode"
-        #: The consumer that stands for the query; ``""`` if there is none.
+        #: The consumer that marks the query; ``""`` if there is none.
         self.consumer = {"cursor": settings.read.cursor or "", "purge": PURGES + what}.get(
             self.mode, ""
         )
         self.prepared = self.mode == "none"
-        #: Of which incarnation of the stream this query is the owner, and under which name.
+        #: The creation time of the stream that this query owns, and its name as owner.
         self.held: tuple[str, str] = ("", "")
         self.released: tuple[str, int] = ("", 0)
 
     def prepare(self) -> None:
-        """Once, before anything is read: the stream is of the right kind, and the consumer there
-        that stands for the query.
+        """Check the stream and create the consumer that marks the query, once, before reading.
 
         Raises:
-            Unreadable: releasing in this way would take messages from others, or cannot work.
+            Unreadable: this release would remove messages of other readers, or cannot work.
         """
         if self.prepared:
             return
@@ -101,15 +98,15 @@ class Release:
         self.prepared = True
 
     def hold(self, offset: Offset, *, sure: bool) -> None:
-        """The query of this offset is the only one that releases here.
+        """Make the query of this offset the owner, and check that no other query releases here.
 
         Args:
-            offset: of the stream as it is now; its owner is ``""`` in a checkpoint of an older
+            offset: an offset of the current stream; its owner is ``""`` in a checkpoint of an older
                 version.
-            sure: it is in the checkpoint for certain, so its owner may be written down.
+            sure: whether it is certainly in the checkpoint, so that its owner may be stored.
 
         Raises:
-            Unreadable: another query releases here, and it is not to be taken over.
+            Unreadable: another query releases here, and ``takeOver`` is not set.
         """
         where, owner = self.settings.where, offset.owner
         if self.mode == "none" or self.held == (offset.created, owner):
@@ -122,10 +119,10 @@ class Release:
             self.held = offset.created, owner
 
     def below(self, offset: Offset) -> None:
-        """Everything before this offset is processed. Where the query began, nothing is yet.
+        """Release everything before this offset; at the query's beginning there is nothing.
 
         Raises:
-            Unreadable: another query has taken over what is released.
+            Unreadable: another query has taken over.
         """
         where = self.settings.where
         created, seq = self.released
@@ -141,7 +138,7 @@ class Release:
         stream = js.stream(self.settings.where.stream)
         read, seq = self.settings.read, offset.seq
         if str(stream.info().created) != offset.created:
-            return  # made anew: these sequences mean messages that nobody has read
+            return  # the stream was created again: these sequences are unread messages
         if self.consumer:
             info = stream.consumer(self.consumer).info()
             if owner_of(info) not in {"", offset.owner, self.held[1]}:
@@ -154,7 +151,7 @@ class Release:
         else:
             _acknowledge(stream.consumer(self.consumer), seq)
 
-    # ------------------------------------------------------------------ the consumer that stands for the query
+    # ------------------------------------------------------------------ the marking consumer
 
     def _prepare(self, js: SyncJetStream) -> None:
         stream = js.stream(self.settings.where.stream)
@@ -166,9 +163,7 @@ class Release:
         self._stand(stream)
 
     def _stand(self, stream: SyncStream) -> ConsumerInfo | None:
-        """The consumer that stands for the query, made if it is not there; ``None`` if nothing can
-        stand for it.
-        """
+        """The consumer that marks the query, created if missing; ``None`` if there can be none."""
         try:
             info = stream.consumer(self.consumer).info()
         except ConsumerNotFound:
@@ -183,7 +178,7 @@ class Release:
                 durable_name=self.consumer,
                 deliver_policy=DeliverPolicy.ALL,
                 ack_policy=AckPolicy.ALL if self.mode == "cursor" else AckPolicy.EXPLICIT,
-                headers_only=True,  # nobody reads through it
+                headers_only=True,  # no client reads through it
                 filter_subjects=self.settings.read.subjects,
             ).cached
         except JetStreamError as error:
@@ -191,22 +186,23 @@ class Release:
                 raise
             if not self.settings.read.purge_despite_consumers:
                 raise self._not_alone("one or more for the same subjects") from None
-            self.consumer = (
-                ""  # nothing can stand for the query beside the consumers that the user knows of
-            )
+            # No consumer can mark the query beside those that the user allowed.
+            self.consumer = ""
             return None
 
     def _fits(self, info: ConsumerInfo) -> None:
         policy = info.config.ack_policy
         if policy not in (_RESET if self._resets() else _ACKNOWLEDGED):
             raise Unreadable(
-                f"stream {self.settings.where.stream!r}, see option cursor: expected ack policy all of consumer {self.consumer}, got "
-                f"{policy}: what is before a sequence cannot be released by it"
+                f"stream {self.settings.where.stream!r}, see option cursor: expected ack policy "
+                f"all for consumer {self.consumer}, got {policy}, which cannot release all "
+                "messages "
+                "before a sequence"
             )
 
     def _hold(self, js: SyncJetStream, owner: str, *, sure: bool) -> None:
         stream = js.stream(self.settings.where.stream)
-        info = self._stand(stream)  # a stream that was made anew has none
+        info = self._stand(stream)  # a stream that was created again has none
         if info is None or owner_of(info) == owner:
             return
         seen = owner_of(info)
@@ -216,7 +212,8 @@ class Release:
             return
         if not remembers(self._version()):
             _LOG.warning(
-                "stream %r: server %s keeps no metadata, so a second query with consumer %s would not be noticed",
+                "stream %r: server %s keeps no metadata, so a second query with consumer %s "
+                "would not be detected",
                 stream.name,
                 self._version(),
                 self.consumer,
@@ -225,7 +222,7 @@ class Release:
         consumer = stream.consumer(self.consumer)
         consumer.change(metadata={**info.config.metadata, **_mark(owner)})
         info = consumer.info()
-        if owner_of(info) != owner:  # another one came at the same moment
+        if owner_of(info) != owner:  # another query did the same at the same time
             raise self._foreign(info)
 
     def _foreign(self, info: ConsumerInfo) -> Unreadable:
@@ -235,9 +232,11 @@ class Release:
             metadata.get(_SINCE, "an unknown time"),
         )
         return Unreadable(
-            f"stream {self.settings.where.stream!r}, see option takeOver: expected no other query to release with consumer "
-            f"{self.consumer}, got query {owner_of(info)} (on {where}, since {since}; its checkpoint has that as owner): what one "
-            "releases the other would miss. Take another cursor or other subjects; or, if that query is no more, set takeOver or "
+            f"stream {self.settings.where.stream!r}, see option takeOver: expected no other query "
+            f"to release with consumer {self.consumer}, got query {owner_of(info)} (on {where}, "
+            f"since {since}; its checkpoint has it as owner): each would miss what the other "
+            "releases. Use another cursor or other subjects. If that query does not exist any "
+            "more, set takeOver or "
             "delete the consumer"
         )
 
@@ -250,8 +249,8 @@ class Release:
     def _may_purge(self, stream: SyncStream, info: StreamInfo) -> None:
         if info.config.retention != RetentionPolicy.WORKQUEUE:
             raise Unreadable(
-                f"stream {stream.name!r}, see option releaseMode: expected a work-queue stream to purge, got retention "
-                f"{info.config.retention}; messages there are kept for others"
+                f"stream {stream.name!r}, see option releaseMode: expected a work-queue stream "
+                f"to purge, got retention {info.config.retention}, which keeps messages for others"
             )
         if self.settings.read.purge_despite_consumers:
             return
@@ -261,8 +260,9 @@ class Release:
                 raise self._not_alone(", ".join(others))
 
     def _standing(self, stream: SyncStream) -> int:
-        """1 if the consumer is there that stands for this query, so nobody needs the right to ask
-        for the names of all.
+        """1 if the consumer that marks this query exists.
+
+        So a query needs no permission for the list of all names.
         """
         try:
             stream.consumer(self.consumer).info()
@@ -272,19 +272,21 @@ class Release:
 
     def _not_alone(self, seen: str) -> Unreadable:
         return Unreadable(
-            f"stream {self.settings.where.stream!r}, see option purgeDespiteConsumers: expected no consumer on a stream that is purged, "
-            f"got {shorten(seen)}: they would lose messages"
+            f"stream {self.settings.where.stream!r}, see option purgeDespiteConsumers: expected "
+            f"no consumer on a stream that is purged, got {shorten(seen)}: they would lose messages"
         )
 
     def _may_reset(self, info: StreamInfo) -> None:
         if info.config.retention == RetentionPolicy.WORKQUEUE:
             raise Unreadable(
-                f"stream {self.settings.where.stream!r}, see option releaseMode: expected purge for a work-queue stream, got cursor"
+                f"stream {self.settings.where.stream!r}, see option releaseMode: expected purge "
+                "for a "
+                "work-queue stream, got cursor"
             )
 
 
 def owner_of(info: ConsumerInfo) -> str:
-    """The name of the query that a consumer stands for; ``""`` if it says none."""
+    """The name of the query that a consumer marks; ``""`` if there is none."""
     return info.config.metadata.get(OWNER, "")
 
 
@@ -306,8 +308,9 @@ def resets(version: str) -> bool:
 
 
 def _acknowledge(cursor: SyncConsumer, seq: int) -> None:
-    """Everything before ``seq``, in runs; what was pulled beyond it is given back. All of it is
-    stored: nobody waits for more.
+    """Acknowledge everything before ``seq``, batch by batch, and nak what was pulled beyond it.
+
+    All these messages are stored, so the fetch does not wait.
     """
     while True:
         with cursor.fetch(_RUN, mode=FetchMode.NO_WAIT) as messages:

@@ -1,17 +1,16 @@
-"""Streaming reads: micro-batches whose ends are offsets, and nothing else decides what is in one.
+"""Streaming reads: micro-batches that are determined by their offsets only.
 
-Theory. Spark keeps one process with one of these for a whole query and calls it in this order for
-each micro-batch: `latestOffset`, then the end is written ahead, then `commit` of the batch before,
-then `partitions`, then the tasks. A second copy is made for the tasks' sake; so nothing is opened
-when one is made. Three things are easily wrong (SPARK.md 4.1, 4.2):
+Theory. Spark keeps one process with one reader for a whole query. For each micro-batch it calls
+`latestOffset`, writes the end ahead, calls `commit` for the previous batch and `partitions`, and
+runs the tasks. It makes a second copy for the tasks, so the constructor opens nothing. Three
+points need care:
 
-- `initialOffset` is called twice, and again after a crash in the first batch. It is remembered, and
-  every offset carries it.
-- `commit` comes one batch late and never for the last batch of a run. What must happen behind a
-  batch can be hung on the plan of the next one instead: Spark asks for it only when the batch
-  before is done (``releaseOn``).
-- What a plan meant is fixed by its offsets: a replayed batch reads the same range, in another
-  incarnation of the stream nothing.
+- Spark calls `initialOffset` twice, and again after a crash in the first batch. So the reader
+  remembers it, and every offset contains it.
+- `commit` comes one batch late, and never for the last batch of a run. A release can happen when
+  the next batch is planned instead: then Spark has finished the previous one (``releaseOn``).
+- Offsets fix the meaning of a plan: a replayed batch reads the same range. If the stream was
+  created again, it reads nothing.
 """
 
 from __future__ import annotations
@@ -54,13 +53,13 @@ class StreamReader(CodeShipping, DataSourceStreamReader, SupportsTriggerAvailabl
         self.initial: Offset | None = None
         self.target: int | None = None
         self.release = Release(settings, self.what)
-        #: The name that a query has unless its checkpoint says one.
+        #: The name of the query, unless its checkpoint contains one.
         self.name = uuid.uuid4().hex[:16] if read.release_mode != "none" else ""
 
     # ------------------------------------------------------------------ offsets
 
     def initialOffset(self) -> dict[str, object]:  # noqa: N802 - Spark's name
-        """Where the query begins, the same at each call."""
+        """The start of the query, the same at each call."""
         if self.initial is None:
             facts = self._ask()
             seq = self.reading.start(facts, "latest")
@@ -68,13 +67,12 @@ class StreamReader(CodeShipping, DataSourceStreamReader, SupportsTriggerAvailabl
         return self.initial.to_json()
 
     def latestOffset(self, start: dict[str, object], limit: ReadLimit) -> dict[str, object]:  # noqa: N802 - Spark's name
-        """Where the next micro-batch ends."""
+        """The end of the next micro-batch."""
         processed = self._parsed(start)
         facts = self._ask()
         begin = self._present(processed, facts)
-        self.release.hold(
-            begin, sure=begin.seq > begin.init
-        )  # where it began may be in no checkpoint yet
+        # The start may not be in a checkpoint yet.
+        self.release.hold(begin, sure=begin.seq > begin.init)
         if self.reading.settings.read.release_on == "nextPlan":
             self.release.below(processed)
         behind = planning.behind(facts)
@@ -88,7 +86,7 @@ class StreamReader(CodeShipping, DataSourceStreamReader, SupportsTriggerAvailabl
         ).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """The limit that the options say; both together are `latestOffset`'s business."""
+        """The limit of the options; `latestOffset` applies both limits."""
         read = self.reading.settings.read
         if read.max_messages_per_trigger is not None:
             return ReadMaxRows(read.max_messages_per_trigger)
@@ -97,19 +95,20 @@ class StreamReader(CodeShipping, DataSourceStreamReader, SupportsTriggerAvailabl
         return ReadAllAvailable()
 
     def reportLatestOffset(self) -> dict[str, object]:  # noqa: N802 - Spark's name
-        """Where the stream ends now: with the query's own end, its lag."""
+        """The current end of the stream, from which Spark computes the query's lag."""
         facts = self._ask()
         return self._born(facts, planning.behind(facts)).to_json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Nothing behind the present end of the stream belongs to this run."""
+        """Fix the end of this run at the current end of the stream."""
         self.target = planning.behind(self._ask())
 
     # ------------------------------------------------------------------ batches
 
     def partitions(self, start: dict[str, object], end: dict[str, object]) -> list[InputPartition]:
-        """The tasks of one micro-batch: the range between two offsets, whatever the stream holds by
-        now.
+        """The tasks of one micro-batch: the range between two offsets.
+
+        Messages that came later are not included.
         """
         until = self._parsed(end)
         lo, hi = unread(self._parsed(start), until)
@@ -125,19 +124,19 @@ class StreamReader(CodeShipping, DataSourceStreamReader, SupportsTriggerAvailabl
         return self.reading.parts(facts, lo, hi)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The messages of one part."""
+        """Read the messages of one part."""
         return self.reading.read(partition)
 
     def commit(self, end: dict[str, object]) -> None:
-        """Spark has done with everything before ``end``."""
+        """Release everything before ``end``, which Spark has processed."""
         if self.reading.settings.read.release_on == "commit":
             self.release.below(self._parsed(end))
 
     def stop(self) -> None:
-        """The query has ended."""
+        """Close the connection at the end of the query."""
         forget(self.reading.settings.where)
 
-    # ------------------------------------------------------------------ parts of it
+    # ------------------------------------------------------------------ helpers
 
     def _ask(self) -> RangeFacts:
         self.release.prepare()
@@ -163,8 +162,9 @@ class StreamReader(CodeShipping, DataSourceStreamReader, SupportsTriggerAvailabl
         return offset
 
     def _present(self, begin: Offset, facts: RangeFacts) -> Offset:
-        """The same place in the stream as it is now; another incarnation is begun at its first
-        message.
+        """The same position in the current stream.
+
+        If the stream was created again, the position is its first message.
         """
         created = str(facts.created)
         strict = self.reading.settings.read.fail_on_data_loss
@@ -177,8 +177,9 @@ class StreamReader(CodeShipping, DataSourceStreamReader, SupportsTriggerAvailabl
         return evolve(begin, what=self.what)
 
     def _limited(self, begin: int, end: int, facts: RangeFacts) -> int:
-        """The end of a micro-batch within the options' limits, which count from the first message
-        that is there and passes the filters.
+        """The end of a micro-batch within the options' limits.
+
+        The limits count from the first existing message that passes the filters.
         """
         reading = self.reading
         read = reading.settings.read

@@ -1,1 +1,1 @@
-"""Writing: rows as messages, published through a window of acknowledgements."""
+"""Writing: rows become messages and are published through a window of acknowledgements."""

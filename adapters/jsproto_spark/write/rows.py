@@ -1,9 +1,9 @@
-"""Rows as messages: the columns of a sink, as a table, and what each row asks of the stream.
+"""Converts rows to messages, with the columns of a sink as a table.
 
-Theory. A sink is told once what columns there are, so everything that can be wrong with them is
-said before a row is looked at. Per row three lists are zipped: subject, payload, headers. What the
-stream is asked for travels as headers (`PublishOptions`): the stream that must store it, the id
-that makes a second copy a duplicate, the last sequence that the subject must have.
+Theory. Spark gives a sink its columns once, so all errors about them are raised before the first
+row. The conversion of a row combines subject, payload and headers. Options of the publish are
+headers (`PublishOptions`): the stream that must store the message, the message id for
+deduplication, the last sequence that the subject must have.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from jsproto_spark.read.columns import MAP, PAIRS, AskedColumns
 #: Subject, payload and headers, as a publish window takes them.
 Item: TypeAlias = tuple[str, bytes, Headers | None]
 
-#: The columns that a sink takes, with the types that each may have.
+#: The columns of a sink, with the types that each may have.
 SINK_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "payload": ("binary", "string"),
     "subject": ("string",),
@@ -40,14 +40,14 @@ SINK_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 @final
 @frozen(kw_only=True)
 class RowPublisher:
-    """How rows of one schema become messages.
+    """Converts rows of one schema to messages.
 
     Attributes:
         stream: the stream that must store them.
-        subject: of all of them, ``None`` if each row says its own.
-        ids: the column of ids, ``""`` for none.
+        subject: the subject of all messages, ``None`` if each row has its own.
+        ids: the column of message ids, ``""`` for none.
         headers: the type of the column headers, ``""`` without one.
-        expects: there is a column with the last sequence that the subject must have.
+        expects: whether a column has the last sequence that the subject must have.
     """
 
     stream: str
@@ -63,11 +63,11 @@ class RowPublisher:
 
         Args:
             columns: the values of each column, one for each row.
-            count: how many rows there are.
-            ids: an id for each, instead of those of a column.
+            count: number of rows.
+            ids: an id for each row, instead of those of a column.
 
         Raises:
-            InvalidColumns: NULL where there must be something.
+            InvalidColumns: NULL where a value is required.
             InvalidHeader: a header that no message can carry.
         """
         subjects = [self.subject] * count if self.subject is not None else columns["subject"]
@@ -92,7 +92,7 @@ class RowPublisher:
             yield subject, body, headers
 
     def _pairs(self, mine: Any) -> Iterator[tuple[str, str]]:
-        """A row's own headers, in whichever of the forms the column has."""
+        """A row's own headers, in the form of the column's type."""
         if self.headers == PAIRS:
             for pair in mine:
                 yield pair["name"], pair["value"]
@@ -111,11 +111,10 @@ class RowPublisher:
 
 
 def outgoing(schema: Iterable[AskedColumns], settings: Settings) -> RowPublisher:
-    """How rows of this schema become messages.
+    """Check a schema, and make the converter for its rows.
 
     Raises:
-        InvalidColumns: a column that a sink does not know, one of another type, or none where one
-            must be.
+        InvalidColumns: an unknown column, one of another type, or a missing one.
     """
     where, write = settings.where, settings.write
     types = {column.name: column.type for column in schema}
@@ -124,8 +123,8 @@ def outgoing(schema: Iterable[AskedColumns], settings: Settings) -> RowPublisher
     for name, kind in types.items():
         if name not in known:
             raise InvalidColumns(
-                f"stream {where.stream!r}: expected columns among {', '.join(known)}, got {shorten(name)}: select what is to be "
-                "published"
+                f"stream {where.stream!r}: expected columns among {', '.join(known)}, "
+                f"got {shorten(name)}: select what you want to publish"
             )
         if kind not in known[name]:
             wanted = " or ".join(known[name])
@@ -140,12 +139,14 @@ def outgoing(schema: Iterable[AskedColumns], settings: Settings) -> RowPublisher
         )
     if write.auto_msg_id and "msg_id" in types:
         raise InvalidColumns(
-            f"stream {where.stream!r}, see option autoMsgId: expected no column msg_id beside it, got one"
+            f"stream {where.stream!r}, see option autoMsgId: "
+            "expected no column msg_id beside it, got one"
         )
     if (write.subject is None) != ("subject" in types):
         seen = "both" if "subject" in types else "none"
         raise InvalidColumns(
-            f"stream {where.stream!r}, see option subject: expected it or a column subject, got {seen}"
+            f"stream {where.stream!r}, see option subject: "
+            f"expected it or a column subject, got {seen}"
         )
     return RowPublisher(
         stream=where.stream,

@@ -1,12 +1,11 @@
-"""The sink: rows published through a window of acknowledgements, in batches and in streams.
+"""The sink: publishes rows through a window of acknowledgements, in batches and in streams.
 
-Theory. A task publishes its rows and ends when each of them is acknowledged; one that is not fails
-the task, and Spark runs it again. What was stored before stays stored, so only an id makes the
-second run harmless, and only as long as the stream remembers it (``duplicate_window``). So a write
-is at-least-once, and with ids stored once within that window; nothing is undone by an abort.
+Theory. A task publishes its rows and ends when all are acknowledged. If one is not, the task fails
+and Spark runs it again. Messages that were stored stay stored. So only message ids make the second
+run harmless, and only within the stream's ``duplicate_window``. A write is at-least-once; with ids
+each row is stored once within that window. An abort undoes nothing.
 
-A connection that is lost is survived by rows with an id: they are sent again by the window, within
-their ``ackTimeout``.
+After a lost link the window sends rows with an id again, within their ``ackTimeout``.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ _LOG: Final = logging.getLogger("jsproto_spark")
 
 @frozen(kw_only=True)
 class Written(WriterCommitMessage):
-    """What a task has written.
+    """What one task has written.
 
     Attributes:
-        rows: rows that are stored.
-        duplicates: how many of them the stream had already.
-        last: the sequence of the acknowledgement that came last.
+        rows: number of stored rows.
+        duplicates: number of these that the stream had already.
+        last: the sequence in the last acknowledgement.
     """
 
     rows: int
@@ -57,14 +56,12 @@ class Written(WriterCommitMessage):
 
 
 class Writing:
-    """One write, as the options and the schema say: what goes from the driver to the tasks."""
+    """One write by options and schema; the driver sends it to the tasks."""
 
     def __init__(self, settings: Settings, schema: StructType, *, overwrite: bool) -> None:
         where = settings.where
         if overwrite:
-            raise Unreadable(
-                f"stream {where.stream!r}: expected mode append, a stream is never overwritten"
-            )
+            raise Unreadable(f"stream {where.stream!r}: expected mode append, got overwrite")
         self.settings = settings
         self.outgoing = outgoing(asked(schema), settings)
         self.run = uuid.uuid4().hex
@@ -73,7 +70,7 @@ class Writing:
         self._look()
 
     def _look(self) -> None:
-        """The stream is there, acknowledges what it stores, and remembers ids for long enough."""
+        """Check the stream: it exists, acknowledges, and remembers ids long enough."""
         where, write = self.settings.where, self.settings.write
         with naming(where.stream):
             info = asking(where, where.request_timeout, lambda js: js.stream(where.stream).info())
@@ -86,14 +83,15 @@ class Writing:
         self.resend = self.named and window >= write.ack_timeout
         if write.expected_outage is not None and window < write.expected_outage:
             _LOG.warning(
-                "stream %r remembers message ids for %g s, expectedOutage is %g s: what is written again after a longer failure is stored twice",
+                "stream %r remembers message ids for %g s, expectedOutage is %g s: "
+                "rows that are written again after a longer failure are stored twice",
                 where.stream,
                 window,
                 write.expected_outage,
             )
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
-        """Publish the rows of one task, and wait until every one is acknowledged."""
+        """Publish the rows of one task, and wait until all are acknowledged."""
         where, write = self.settings.where, self.settings.write
         with naming(where.stream), _answered(where.stream):
             window = PublishWindow(
@@ -124,11 +122,12 @@ class Writing:
                 sink.put(item)
             done += count
             if sink.window.readable:
-                return  # something has failed, and is raised when the sink is left
+                return  # a publish has failed; leaving the sink raises the error
 
     def _place(self) -> str:
-        """What is the same when the same rows are written again: query and batch, or this write,
-        and the partition.
+        """A prefix of ids that is equal when Spark writes the same rows again.
+
+        It consists of query and batch, or of this write, and of the partition.
         """
         context = TaskContext.get()
         if context is None:
@@ -139,7 +138,7 @@ class Writing:
         return f"{run}:{context.partitionId()}"
 
     def committed(self, messages: list[WriterCommitMessage | None], what: str) -> None:
-        """All tasks are done."""
+        """Log the end of a write whose tasks all succeeded."""
         done = [each for each in messages if isinstance(each, Written)]
         _LOG.info(
             "%s: %d rows in stream %r, %d of them were there already",
@@ -150,10 +149,11 @@ class Writing:
         )
 
     def aborted(self, messages: list[WriterCommitMessage | None], what: str) -> None:
-        """Some task failed. What the others stored stays stored."""
+        """Log the abort of a write; messages that were stored stay stored."""
         done = [each for each in messages if isinstance(each, Written)]
         _LOG.warning(
-            "%s was given up: %d rows of %d tasks that ended well stay in stream %r, and some of others may",
+            "%s was aborted: %d rows of %d successful tasks stay in stream %r, "
+            "and perhaps some rows of others",
             what,
             sum(each.rows for each in done),
             len(done),
@@ -162,11 +162,10 @@ class Writing:
 
 
 def _wait_for_room(write: WriteSettings, where: ConnectSettings) -> float:
-    """Seconds that a row may wait for room.
+    """The seconds that a row may wait for room in the window.
 
-    While there is a link, each message ends within ``ackTimeout``, and so room comes. Without a
-    link none comes: a task would wait for a server that stays away as long as that is, and Spark
-    with it.
+    With a link each message ends within ``ackTimeout``, so there will be room. Without a link there
+    will be none, and the task and Spark would wait as long as the server is absent.
     """
     return (
         write.ack_timeout + where.reconnect_max_wait
@@ -177,16 +176,17 @@ def _wait_for_room(write: WriteSettings, where: ConnectSettings) -> float:
 
 @contextmanager
 def _answered(stream: str) -> Generator[None]:
-    """Nobody answers a publish where no stream stores the subject; the driver has asked JetStream
-    before, so it is there.
+    """Convert "no responders" to an error about the subject.
+
+    The driver has asked JetStream before, so JetStream exists, but no stream stores the subject.
     """
     try:
         yield
     except NoResponders as error:
         text = " ".join(str(error).split())
         raise Unreadable(
-            f"stream {stream!r}, see option subject, or the column: expected a subject that the stream stores, got one that no stream "
-            f"does: {type(error).__name__}: {text}"
+            f"stream {stream!r}, see option subject, or the column: expected a subject of the "
+            f"stream, got one that no stream stores: {type(error).__name__}: {text}"
         ) from None
 
 
@@ -201,11 +201,11 @@ class BatchWriter(CodeShipping, DataSourceArrowWriter):
         return self.writing.write(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Every task is done."""
+        """Finish the write: all tasks have succeeded."""
         self.writing.committed(messages, "batch")
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Some task failed."""
+        """Abort the write: a task has failed."""
         self.writing.aborted(messages, "batch")
 
 
@@ -220,9 +220,9 @@ class StreamWriter(CodeShipping, DataSourceStreamArrowWriter):
         return self.writing.write(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Every task of the micro-batch is done."""
+        """Finish a micro-batch: all tasks have succeeded."""
         self.writing.committed(messages, f"micro-batch {batchId}")
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Some task of the micro-batch failed."""
+        """Abort a micro-batch: a task has failed."""
         self.writing.aborted(messages, f"micro-batch {batchId}")
