@@ -1,1 +1,1 @@
-"""The judge of any client: rules over the facts of the Observer."""
+"""The judge checks the facts of the Observer against rules for any client."""

@@ -1,14 +1,13 @@
-"""The state of a judge as bytes, and back, so that a trace can be judged piece by piece while it is
-recorded.
+"""Saves and restores the state of a judge, so that a trace can be judged piece by piece.
 
-What a judge knows is a web of records that point at each other (a pull and its subscription, a
-watch and its link), so it is written as such a web, by pickle, and not as a tree. A pickle can name
-anything that can be imported. So what is read back may name only classes of this package and two
-plain ones, and everything else is refused before it is touched.
+The state is a graph of records that refer to each other: a pull to its subscription, a check to its
+link. Pickle can write such a graph. But a pickle can name anything that can be imported, so the
+reader accepts only classes of this package and two plain ones. It refuses any other name before it
+creates an object.
 
-The bytes begin with the version of the state. State of another version is refused: its records may
-lack fields, or mean something else by them. Members of enums stand in the bytes by value, and one
-that is not known any more is refused like damaged bytes.
+The bytes begin with the version of the state. The reader refuses another version, because its
+records may lack fields or use them differently. Enum members are stored by value. An unknown value
+is refused like damaged bytes.
 """
 
 from __future__ import annotations
@@ -19,24 +18,24 @@ from typing import Any, Final, final
 from jsproto.errors.tree import LocalProtocolError, shorten
 from jsproto.trace.judge.lint import Lint
 
-#: Counted up whenever a record in the state gains, loses or renames a field, moves, or means
-#: something else by one.
+#: The next number is due whenever a record in the state gains, loses, renames or moves a field, or
+#: uses one differently.
 VERSION: Final = 4
 _MAGIC: Final = b"jsproto-judge/%d\n" % VERSION
 _PLAIN: Final = frozenset({("collections", "deque"), ("collections", "Counter")})
 
 
 def kept(judge: Lint) -> bytes:
-    """The state of a judge as bytes. A listener that the judge was made with is not part of it."""
+    """Save the state of a judge as bytes, without the listener that the judge was created with."""
     return _MAGIC + pickle.dumps(judge, protocol=5)
 
 
 def taken_up(data: bytes) -> Lint:
-    """The judge whose state these bytes are; it continues where that one stopped.
+    """Restore a judge from its saved state; it continues where the saved one stopped.
 
     Raises:
-        LocalProtocolError: they are of another version, no judge, or name what they must not. A
-            streaming query that kept state of another version needs a new checkpoint.
+        LocalProtocolError: the bytes have another version, are damaged, are not a judge, or name a
+            forbidden class. A streaming query with state of another version needs a new checkpoint.
     """
     if not data.startswith(_MAGIC):
         raise LocalProtocolError(
@@ -47,13 +46,14 @@ def taken_up(data: bytes) -> Lint:
         judge: object = _Reader(_PickleText(data, len(_MAGIC))).load()
     except LocalProtocolError:
         raise
-    except Exception as error:  # noqa: BLE001 - damaged bytes can raise whatever they like
+    except Exception as error:  # noqa: BLE001 - damaged bytes can raise any exception
         raise LocalProtocolError(
-            f"expected the state of a judge, got {type(error).__name__}: {shorten(str(error))}"
+            f"expected the state of a judge, got bytes that raise {type(error).__name__}: "
+            f"{shorten(str(error))}"
         ) from None
     if not isinstance(judge, Lint):
         raise LocalProtocolError(
-            f"expected the state of a judge, got one of {type(judge).__name__}"
+            f"expected the state of a judge, got the state of a {type(judge).__name__}"
         )
     judge.taken_up()
     return judge
@@ -61,19 +61,19 @@ def taken_up(data: bytes) -> Lint:
 
 @final
 class _PickleText:
-    """Bytes to be read one after the other, as pickle wants them."""
+    """Bytes with the two read methods that pickle needs."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data = data
         self._at = at
 
     def read(self, size: int) -> bytes:
-        """So many bytes, or those that are left."""
+        """Read ``size`` bytes, or those that are left."""
         start, self._at = self._at, min(len(self._data), self._at + size)
         return self._data[start : self._at]
 
     def readline(self) -> bytes:
-        """Up to the end of a line."""
+        """Read up to and with the next line feed."""
         end = self._data.find(b"\n", self._at)
         return self.read((len(self._data) if end < 0 else end + 1) - self._at)
 
@@ -86,6 +86,7 @@ class _Reader(pickle.Unpickler):
             ("jsproto.", "collections.")
         ):
             raise LocalProtocolError(
-                f"expected only records of jsproto in the state of a judge, got {shorten(f'{module}.{name}')}"
+                "expected only records of jsproto in the state of a judge, "
+                f"got {shorten(f'{module}.{name}')}"
             )
         return found

@@ -1,10 +1,9 @@
-"""The judge of any client: facts of the Observer go in, findings come out, each with its rule, its
-clause and its line.
+"""The judge of any client: it takes facts of the Observer and returns findings.
 
-Theory. Rules are a table (`jsproto.trace.judge.rules`); each looks at one kind of fact and holds
-nothing. So the judge is a loop. What a rule finds again and again is told as often as it happens,
-up to a bound for each rule and link, behind which it is only counted. Of very many links the older
-are forgotten, which is to say that there it would be told again.
+Theory. Rules are a table (`jsproto.trace.judge.rules`). Each rule checks one kind of fact and keeps
+no state, so the judge is a loop. Each finding names its rule, clause and line. The judge reports a
+repeated finding each time, up to `MOST_TOLD` for each rule and link, and then only counts it. The
+counts are bounded too: if there are very many links, the judge forgets the older ones.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from jsproto.trace.observe.facts import Fact
 from jsproto.trace.observe.ledger import bound
 from jsproto.trace.observe.observer import Observer
 
-#: Every rule there is, by area.
+#: All rules, by area.
 RULES: Final[tuple[Rule[Any], ...]] = (
     *link.RULES, *pull.RULES, *ack.RULES, *push.RULES, *publish.RULES, *api.RULES,
 )  # fmt: skip
-#: Findings of one rule on one link that are told in words.
+#: Highest number of findings of one rule on one link that are reported; more are only counted.
 MOST_TOLD: Final = 20
 
 
@@ -36,9 +35,11 @@ class Finding:
     """One fault of a client.
 
     Attributes:
-        line: the line of the record in which it showed.
+        line: line of the record that shows the fault.
         at: seconds since the start of the trace.
-        conn: the connection.
+        conn: name of the connection.
+        words: what the client did wrong.
+        right: what a client must do instead.
     """
 
     rule: str
@@ -73,12 +74,12 @@ class Lint:
     """Judges one trace, record by record.
 
     Args:
-        hear: called with each fact too, before it is judged.
+        hear: called with each fact before the rules see it.
 
     Attributes:
-        observer: the books.
-        counted: how often each rule was broken, also where it was no longer told.
-        exercised: kinds of facts that were judged.
+        observer: the Observer with its records.
+        counted: how often each rule was broken, with the findings that were only counted.
+        exercised: names of the facts that were judged.
     """
 
     __slots__ = (
@@ -96,7 +97,7 @@ class Lint:
         self.observer = Observer(self._judge if hear is None else self._after(hear))
         self.counted: Counter[str] = Counter()
         self._told: Counter[tuple[str, int]] = Counter()
-        #: Lines of each link in which something was found, and causes that were told.
+        #: Links and lines with a finding, and causes that were reported.
         self._blamed: dict[tuple[int, int], None] = {}
         self._causes: dict[tuple[str, int, object], None] = {}
         self.exercised: set[str] = set()
@@ -104,20 +105,19 @@ class Lint:
         self._record: tuple[int, float] = (0, 0.0)
 
     def judged(self) -> list[str]:
-        """The rules of which something was seen that they judge; of the others nothing is known,
-        good or bad.
+        """List the rules for which the trace held something to judge.
+
+        About the other rules the trace says nothing, good or bad.
         """
         seen = self.exercised | self.observer.awaited
         return [rule.name for rule in RULES if seen & _FACTS[rule.name]]
 
     def taken_up(self) -> None:
-        """It was put together from what another one knew: it judges what its Observer tells from
-        here on.
-        """
+        """Connect a restored judge to its Observer again; the saved state has no functions."""
         self.observer.tell_to(self._judge)
 
     def feed(self, line: int, record: Record) -> list[Finding]:
-        """The findings that come with one record."""
+        """Judge one record and return its findings."""
         self._record = (line, record.at)
         self.observer.feed(line, record)
         if not self._found:
@@ -140,7 +140,7 @@ class Lint:
                 self._tell(rule, fact, words)
 
     def _known(self, rule: Rule[Any], fact: Fact) -> bool:
-        """Whether the fault was told before, by this rule or where it was made."""
+        """Whether the fault was reported before, by this rule or in the line that caused it."""
         number = fact.link.number
         if rule.proof is not None and (number, rule.proof(fact)) in self._blamed:
             return True
@@ -155,7 +155,7 @@ class Lint:
         return known
 
     def _blame(self, fact: Fact) -> None:
-        """In this line something was found: what follows from it is no finding of its own."""
+        """Note that this line has a finding, so that its consequences are not reported too."""
         self._blamed[fact.link.number, self._record[0]] = None
         bound(self._blamed)
 
@@ -183,7 +183,7 @@ class Lint:
 
 
 def lint(records: Iterable[tuple[int, Record]]) -> Iterator[Finding]:
-    """The findings of a whole trace, as they come."""
+    """Judge a whole trace and yield its findings in order."""
     judge = Lint()
     for line, record in records:
         yield from judge.feed(line, record)

@@ -1,1 +1,1 @@
-"""The rules of the lint, one module for each area; the table is `jsproto.trace.judge.lint.RULES`."""
+"""The rules of the judge, one module an area; `jsproto.trace.judge.lint.RULES` lists them."""

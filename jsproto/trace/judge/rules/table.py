@@ -1,9 +1,8 @@
-"""What a rule of the lint is: a name, a clause, how bad it is, what fact it looks at, and one small
-function.
+"""The type of a rule: name, clause, severity, the class of facts that it judges, and a function.
 
-Theory. A function gets one fact and answers in words what is wrong with it, or ``None``. It holds
-nothing: all that it may know is in the fact. A rule speaks only if nothing else can explain what
-was seen, so what is not known is never wrong.
+Theory. The function gets one fact, and returns what is wrong with it in words, or ``None``. It
+keeps no state, because the fact holds all that it needs. A rule reports a fault only if nothing
+else can explain the fact, so missing knowledge never makes a finding.
 """
 
 from __future__ import annotations
@@ -18,29 +17,29 @@ F = TypeVar("F")
 
 
 class Severity(Enum):
-    """How bad it is."""
+    """How serious a finding is."""
 
     #: The protocol forbids it, or it cannot work.
     ERROR = "ERROR"
-    #: It works, and will one day lose, repeat or delay something.
+    #: It works, but can lose, repeat or delay something later.
     WARNING = "WARNING"
 
 
 @final
 @frozen(kw_only=True)
 class Rule(Generic[F]):
-    """One rule.
+    """A rule of the judge.
 
     Attributes:
-        name: what findings are called: area and fault, in small letters.
-        fact: the class of facts that it looks at, or several.
-        clause: where it is said: an ADR, or how the server was seen to behave.
-        right: what a client does instead, in one sentence.
-        judge: the words for a fact that breaks it.
-        cause: what findings of one fault have in common; of each cause on a link only the first is
-            told. Without it each is told.
-        proof: the line of what the server refused: where something was found there already, the
-            refusal is no finding of its own.
+        name: name of the findings: area and fault, in lower case.
+        fact: the class of facts that the rule judges, or several.
+        clause: the source: an ADR, or an observation of the server.
+        right: what a client must do instead, in one sentence.
+        judge: returns what is wrong with a fact, or ``None``.
+        cause: returns what equal findings share. The judge reports a cause once for each link.
+            Without this function it reports every finding.
+        proof: returns the line of the request that the server refused. If that line has a finding
+            already, the refusal is not another one.
     """
 
     name: str
@@ -54,7 +53,7 @@ class Rule(Generic[F]):
 
 
 def per_link(_: object) -> object:
-    """A fault of the whole link: it is one, however often it shows."""
+    """Cause of a fault that counts once for a whole link."""
     return None
 
 
