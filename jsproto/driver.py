@@ -1,26 +1,25 @@
-"""What every adapter shares and no adapter should write twice: who waits for what, and what is to
-be done now.
+"""The part that all adapters share: it sorts events, and knows which waiter waits for what.
 
-Theory. An adapter can do three things: move bytes, wait, and read a clock. The connection says what
-happened in one stream of events. Between the two stands the driver, still pure, which sorts the
-events (`collect`) into
+Theory. An adapter moves bytes, waits, and reads a clock. The connection reports everything that
+happened in one stream of events. The driver stands between the two and does no I/O either.
+`collect` sorts the events into
 
-- ``orders`` for the transport: dial, upgrade, authenticate, hang up, to be obeyed in order;
+- ``orders`` for the transport: dial, upgrade, authenticate, hang up, to be executed in order;
 - ``woken``: the waiters that may look again, in order;
-- what people want to hear of, for each `Listener`: connected, disconnected, lame duck, notices,
+- the events of the life cycle, for each `Listener`: connected, disconnected, lame duck, notices,
   closed.
 
-A waiter is an opaque token of the adapter: a future, an event, a flag. It waits in one of three
-places: at the `WaitSlot` of a conversation (one taker and one putter, a second is
-`BusyConversation`), at a `Listener`, or at the connection as a whole (``wait``: for room in the
-outbound buffer, for the first link, for the end). Being woken means "look again", nothing more, so
-a wake-up too many is harmless and a waiter that was given up in the meantime can be skipped.
+A waiter is an opaque token of the adapter, such as a future, an event or a flag. It waits in one of
+three places: in the `WaitSlot` of a conversation, in a `Listener`, or for the connection as a
+whole. A slot has room for one taker and one putter; a second one raises `BusyConversation`. A
+waiter waits for the connection as a whole (``wait``) until the first link is up, the outbound
+buffer has room, or the connection ends.
 
-A waiter keeps its place until it leaves: the place is what tells a second one that somebody is
-there already.
+A woken waiter only looks again. Therefore a superfluous wake-up is harmless, and the adapter may
+skip a waiter that has given up meanwhile. A waiter stays in its place until it leaves, so that a
+second waiter is detected.
 
-The uncoloured verbs `take`, `take_all` and `put` are those of the connection with that one check
-before them.
+The verbs `take`, `take_all` and `put` are those of the connection, with this check before them.
 """
 
 from __future__ import annotations
@@ -54,31 +53,29 @@ from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 
 T = TypeVar("T")
 
-#: A token of the adapter; nothing is asked of it but that it can be a key.
+#: A token of the adapter; it only has to be hashable.
 Waiter: TypeAlias = object
 
-#: What the transport has to do.
+#: Work for the transport.
 Order: TypeAlias = Dial | Upgrade | Authenticate | HangUp
-#: What people want to hear of.
+#: Events that a `Listener` receives.
 Told: TypeAlias = Connected | Disconnected | LameDuck | Notice | Closed
 
-#: For inputs that do nothing with the time: an earlier moment counts as the last one that the
-#: connection knows.
+#: Time for inputs that do not use it: the connection replaces an earlier moment by its last one.
 ANY_TIME: Final = float("-inf")
-#: A listener that does not listen keeps so many events; older ones are dropped and counted.
+#: Most events that a listener keeps; older ones are dropped and counted.
 MAX_UNHEARD: Final = 1024
 
 
 @final
 class WaitSlot:
-    """Where one taker and one putter of a conversation wait; it lies in ``conversation.context``.
+    """The place where one taker and one putter wait; it is stored in ``conversation.context``.
 
     Attributes:
-        client: the adapter's client that opened the conversation; a message finds its way to it
-            through here.
-        taker: who waits for an item.
-        putter: who waits for room.
-        watchers: who waits for the next `Stage`; there may be any number.
+        client: the adapter's client that opened the conversation; a message finds its client here.
+        taker: the waiter for an item.
+        putter: the waiter for room.
+        watchers: the waiters for the next `Stage`; any number.
     """
 
     __slots__ = ("client", "putter", "taker", "watchers")
@@ -91,25 +88,26 @@ class WaitSlot:
 
 
 class EventObserver(Protocol):
-    """Who is told what happens, at once and within the input that made it happen."""
+    """Receives each life cycle event at once, during the input that caused it."""
 
     @property
     def waiter(self) -> Waiter | None:
-        """Who is to be woken for it."""
+        """The waiter to wake after an event, if any."""
         ...
 
     def hear(self, told: Told) -> None:
-        """It has happened."""
+        """Receive an event."""
         ...
 
 
 @final
 class Listener:
-    """One reader of the lifecycle: everything told since it was made, in order, each event once.
+    """One reader of the life cycle: every event since its creation, in order, each once.
 
     Attributes:
-        waiter: who waits for the next event.
-        missed: events dropped because nobody took them.
+        ended: whether `Closed` has arrived.
+        waiter: the waiter for the next event.
+        missed: number of events that were dropped because the reader was too slow.
     """
 
     __slots__ = ("_told", "ended", "missed", "waiter")
@@ -121,7 +119,7 @@ class Listener:
         self.waiter: Waiter | None = None
 
     def hear(self, told: Told) -> None:
-        """Keep an event for `take`; `Closed` is the last."""
+        """Keep an event for `take`; `Closed` is the last one."""
         if len(self._told) >= MAX_UNHEARD:
             self._told.popleft()
             self.missed += 1
@@ -129,10 +127,10 @@ class Listener:
         self.ended = self.ended or isinstance(told, Closed)
 
     def take(self) -> Told | NeedData | Ended:
-        """The next event.
+        """Return the next event, or a signal.
 
         Raises:
-            BusyConversation: somebody waits for it already.
+            BusyConversation: another reader waits already.
         """
         if self.waiter is not None:
             raise BusyConversation(
@@ -145,17 +143,17 @@ class Listener:
 
 @final
 class Driver:
-    """A connection, and the bookkeeping around it.
+    """A connection and the waiters around it.
 
     Args:
-        connection: to be driven; nobody else drains its events.
-        client: whatever the adapter wants to find at ``conversation.context.client``.
+        connection: the connection to drive; only this driver may drain its events.
+        client: any object that the adapter wants to find as ``conversation.context.client``.
 
     Attributes:
-        orders: what the transport has to do, oldest first; the adapter empties it.
-        woken: who may look again, oldest first; the adapter empties it.
-        greeted: a link was up at least once.
-        closed: the connection is over; ``error`` says why, if not well.
+        orders: work for the transport, oldest first; the adapter removes what it has done.
+        woken: waiters that may look again, oldest first; the adapter empties it.
+        greeted: whether the connection was up at least once.
+        closed: whether the connection is over; ``error`` is the reason, if it was not the user.
     """
 
     __slots__ = (
@@ -184,14 +182,14 @@ class Driver:
     def __repr__(self) -> str:
         return f"<Driver of {self.connection!r}>"
 
-    # ------------------------------------------------------------------ uncoloured verbs
+    # ------------------------------------------------------------------ verbs
 
     def open(self, conversation: Conversation[T], now: float) -> WaitSlot:
-        """Start a conversation and give its seat.
+        """Start a conversation and return its slot.
 
         Raises:
             LocalProtocolError: it was opened before, or the connection is closed.
-            InvalidConfig: it is no conversation.
+            InvalidConfig: the argument is no conversation.
         """
         seat: WaitSlot = WaitSlot(self.client)
         try:
@@ -206,36 +204,36 @@ class Driver:
         return seat
 
     def take(self, conversation: Conversation[T], now: float) -> T | NeedData | Ended:
-        """The next item; raises the conversation's error once what was at hand is taken.
+        """Return the next item. Raises the conversation's error after the last item.
 
         Raises:
-            BusyConversation: somebody else waits for the next item.
+            BusyConversation: another waiter waits for the next item.
         """
         if seat_of(conversation).taker is not None:
             raise busy("take", conversation)
         return self.connection.take(conversation, now)
 
     def take_all(self, conversation: Conversation[T], now: float) -> list[T] | NeedData | Ended:
-        """Everything at hand in one list, else as `take`."""
+        """Return all available items in one list, or a signal as `take` does."""
         if seat_of(conversation).taker is not None:
             raise busy("take", conversation)
         return self.connection.take_all(conversation, now)
 
     def put(self, conversation: Conversation[T], item: object, now: float) -> bool:
-        """Offer an item; ``False`` means full: wait at the seat's ``putter`` and offer it again.
+        """Offer an item. ``False`` means full: wait as the slot's ``putter``, then offer it again.
 
         Raises:
-            BusyConversation: somebody else waits for room.
+            BusyConversation: another waiter waits for room.
         """
         if seat_of(conversation).putter is not None:
             raise busy("put", conversation)
         return self.connection.put(conversation, item, now)
 
     def ending(self, conversation: Conversation[T]) -> bool:
-        """Whether a conversation has not ended yet; the putter's place is then woken at its end.
+        """Tell whether a conversation is still open; if so, its ``putter`` is woken at its end.
 
         Raises:
-            BusyConversation: somebody waits there for room.
+            BusyConversation: a waiter already waits there for room.
         """
         if seat_of(conversation).putter is not None:
             raise busy("put", conversation)
@@ -245,9 +243,7 @@ class Driver:
         return True
 
     def watch(self, conversation: Conversation[T], until: Stage) -> bool:
-        """Whether a conversation has not come to a stage yet; the ``watchers`` of its seat are then
-        woken with its next one.
-        """
+        """Tell whether a stage is still to come; if so, the next stage wakes the ``watchers``."""
         seat_of(conversation)
         stage = conversation.stage
         if stage in {until, Stage.ENDED}:
@@ -255,23 +251,21 @@ class Driver:
         conversation.watched = stage
         return True
 
-    # ------------------------------------------------------------------ waiting for the connection as a whole
+    # ------------------------------------------------------------------ waiting for the connection
 
     def wait(self, waiter: Waiter) -> None:
-        """Wake ``waiter`` when a link is up for the first time, when there is room again, and at
-        the end.
-        """
+        """Wake ``waiter`` at the first link, at new room in the outbound buffer, and at the end."""
         self._waiting[waiter] = None
 
     def leave(self, waiter: Waiter) -> None:
-        """``waiter`` waits no more; harmless if it never did."""
+        """Stop waking ``waiter``; harmless if it does not wait."""
         self._waiting.pop(waiter, None)
 
     def linked(self) -> bool:
-        """Whether the first link is up, or was.
+        """Tell whether the connection was up at least once.
 
         Raises:
-            JsprotoError: it never will be: why the connection was closed before.
+            JsprotoError: the connection was closed before; the error is the reason.
         """
         if self.closed and not self.greeted:
             raise self.error or ConnectionClosed(
@@ -282,25 +276,25 @@ class Driver:
     # ------------------------------------------------------------------ listening
 
     def listen(self) -> Listener:
-        """A new listener; it hears what happens from now on."""
+        """Return a new listener for the events from now on."""
         listener: Listener = Listener()
         listener.ended = self.closed
         self._listeners.append(listener)
         return listener
 
     def attend(self, hearer: EventObserver) -> None:
-        """Let somebody hear each event as it happens, for as long as there is the connection."""
+        """Deliver each event to an observer, until the connection ends."""
         self._listeners.append(hearer)
 
     def unlisten(self, listener: Listener) -> None:
-        """Forget a listener; harmless if it is forgotten already."""
+        """Remove a listener; harmless if it is removed already."""
         if listener in self._listeners:
             self._listeners.remove(listener)
 
-    # ------------------------------------------------------------------ sorting what the connection says
+    # ------------------------------------------------------------------ sorting events
 
     def collect(self) -> None:
-        """Drain the events of the connection into ``orders``, ``woken`` and the listeners."""
+        """Move the events of the connection into ``orders``, ``woken`` and the listeners."""
         next_event = self.connection.next_event
         while (event := next_event()) is not None:
             if isinstance(event, Ready):
@@ -334,10 +328,10 @@ class Driver:
 
 
 def seat_of(conversation: Conversation[T]) -> WaitSlot:
-    """The seat of an opened conversation.
+    """Return the slot of an opened conversation.
 
     Raises:
-        ConversationClosed: it was not opened by a driver.
+        ConversationClosed: no driver has opened it.
     """
     seat = conversation.context
     if not isinstance(seat, WaitSlot):
@@ -348,7 +342,7 @@ def seat_of(conversation: Conversation[T]) -> WaitSlot:
 
 
 def no_conversation(given: object) -> InvalidConfig:
-    """The error for something that a user gave where a conversation belongs."""
+    """Return the error for a value that is given in place of a conversation."""
     seen = f"the text {shorten(given)}" if isinstance(given, str) else type(given).__name__
     return InvalidConfig(
         f"expected a conversation, as consumer.consume() or a subscription, got {seen}"
@@ -356,7 +350,7 @@ def no_conversation(given: object) -> InvalidConfig:
 
 
 def busy(verb: str, conversation: Conversation[T]) -> BusyConversation:
-    """The error for a second one who takes or puts while the first still waits."""
+    """Return the error for a second taker or putter while the first still waits."""
     return BusyConversation(
         f"expected one {verb} at a time on {type(conversation).__name__}, another one waits already"
     )

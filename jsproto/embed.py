@@ -1,30 +1,29 @@
-"""One conversation inside a connection that is not ours: any machine of this package, in any
-client, in any framework.
+"""Run one conversation of this package inside another NATS client, in any framework.
 
-Theory. A conversation needs little of a connection: interest in an inbox, messages sent, a word
-when the link is lost or back, and the answer to a PING. `Embedded` keeps the books of that on one
-side, whoever has a NATS client keeps its ways on the other, and between the two lie a few facts and
-a short list of commands.
+Theory. A conversation needs little of a connection: subscriptions, sent messages, news about the
+link, and the PONG for a PING. `Embedded` does the bookkeeping of a connection; the host client
+sends and receives. The two exchange a few facts and commands:
 
-    told to it       `delivered`, `fenced`, `link_down`, `link_up`
-    asked of it      `commands`, `notices`
-    everything else  is the conversation's own: take, offered, told, closed, ticked; deadline,
-    ended, finished
+    facts for it     `delivered`, `fenced`, `link_down`, `link_up`
+    output           `commands`, `notices`
+    everything else  belongs to the conversation: take, offered, told, closed, ticked; deadline,
+                     ended, finished
 
-After each call the commands are done in order, and `deadline` is looked at again: that is the whole
-loop.
+After each call the host executes the commands in order and looks at `deadline` again. That is the
+whole loop.
 
-What the client has to keep:
+The host client must keep these rules:
 
-- What comes for a `Sub` is told with the sid of that `Sub`; for an `Unsub`, what had come before is
-  told too, as far as the client can. (What is lost here comes again after ``ack_wait``.)
-- Interest dies with the link. A client that restores its subscriptions by itself gives up ours when
-  it tells `link_down`: the server may still hold pulls of the lost link, and would serve them to
-  the old inbox.
-- A `Fence` is a PING: `fenced` is told when its PONG is here and everything that came before it was
-  told. One that the link swallowed needs no word.
+- It passes on messages for a `Sub` with the sid of that `Sub`. Messages that arrived before an
+  `Unsub` are passed on too, as far as possible. A message that is lost here is delivered again
+  after ``ack_wait``.
+- Subscriptions end with the link. A client that restores its subscriptions by itself must drop
+  those of the conversation when it calls `link_down`. The server may still hold pulls of the lost
+  link and would deliver their messages to the old inbox.
+- A `Fence` is a PING. The client calls `fenced` when its PONG has arrived and everything that came
+  before it was passed on. A PONG that was lost with the link needs no call.
 
-Acks belong to the user and not to a link, so they take no part in this: see `acknowledgement`.
+Acks belong to the user and not to a link, so this class does not send them: see `acknowledgement`.
 """
 
 from __future__ import annotations
@@ -58,15 +57,16 @@ __all__ = [
 
 T = TypeVar("T")
 
-#: No header of a block may end its line early.
+#: Replaces CR and LF by blanks, so that no header ends its line early.
 _ONE_LINE: Final = str.maketrans("\r\n", "  ")
 
 
 @final
 @frozen
 class Fence:
-    """Find out when the server has worked off everything before: send a PING, and tell
-    `Embedded.fenced` of its PONG.
+    """Send a PING, and call `Embedded.fenced` when its PONG arrives.
+
+    The PONG shows that the server has processed everything sent before.
     """
 
     token: int
@@ -77,22 +77,21 @@ Order: TypeAlias = Sub | Unsub | Publish | Fence
 
 @final
 class Embedded(Generic[T]):
-    """A conversation, and the books that its connection would keep.
+    """A conversation, with the bookkeeping that a connection would do for it.
 
     Args:
-        conversation: a new one; it is opened here.
-        inbox: a subject of the client's own, never used before; everything that is asked for comes
-            below it.
+        conversation: a new conversation; the constructor opens it.
+        inbox: a subject of the client that was never used before. All replies arrive below it.
         now: seconds of the clock that all other inputs use.
-        up: whether the client has a link.
+        up: whether the client is connected.
 
     Raises:
-        InvalidSubject: the inbox is no plain subject.
+        InvalidSubject: the inbox is not a literal subject.
         ConversationClosed: the conversation was opened before.
-        LocalProtocolError: what the conversation wants to send can't be sent.
+        LocalProtocolError: the first command of the conversation cannot be sent.
 
     Attributes:
-        conversation: to take from, to wish something of, and to look at.
+        conversation: the conversation; the user takes items from it and stops it.
     """
 
     __slots__ = ("_mux", "_muxed", "_port", "conversation")
@@ -117,7 +116,7 @@ class Embedded(Generic[T]):
     # ------------------------------------------------------------------ facts
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
-        """Messages of one sid came, in order."""
+        """Messages of one sid arrived, in order."""
         sid = run[0][SID]
         if sid == MUX_SID:
             for frame in run:
@@ -130,13 +129,13 @@ class Embedded(Generic[T]):
             self.conversation.delivered(run, now)
 
     def fenced(self, token: int, now: float) -> None:
-        """The PONG behind the `Fence` with this token is here; one of a lost link is ignored."""
+        """The PONG of the `Fence` with this token arrived; a PONG of a lost link is ignored."""
         fences = self._port.fences
         while fences and fences[0] <= token:
             self.conversation.fenced(fences.popleft(), now)
 
     def link_down(self, now: float, error: JsprotoError | None = None) -> None:
-        """The link is lost: commands that were not done, interest and fences are void."""
+        """The link is lost: pending commands, subscriptions and fences are void."""
         port = self._port
         if port.up:
             port.up = False
@@ -147,21 +146,19 @@ class Embedded(Generic[T]):
             )
 
     def link_up(self, now: float) -> None:
-        """A link is up: the interest is stated anew, and what is wished."""
+        """The link is up: the conversation subscribes again and continues."""
         port = self._port
         if not port.up:
             port.up = True
-            port.commands.clear()  # interest stated meanwhile is stated again
+            port.commands.clear()  # link_up subscribes again
             port.renew()
             self._muxed = False
             self.conversation.link_up(now)
 
-    # ------------------------------------------------------------------ what it wants
+    # ------------------------------------------------------------------ outputs
 
     def commands(self) -> list[Order]:
-        """What is to be done now, in order; each once. While the link is down there is nothing to
-        do.
-        """
+        """Return the commands to execute now, in order, each once; none while the link is down."""
         port = self._port
         stated, port.commands = port.commands, []
         if not port.up:
@@ -184,23 +181,22 @@ class Embedded(Generic[T]):
         return orders
 
     def notices(self) -> list[tuple[Enum, object]]:
-        """What is worth knowing, kind and detail; each once."""
+        """Return the new notices as (kind, detail), each once."""
         told, self._port.notices = self._port.notices, []
         return told
 
 
-# ------------------------------------------------------------------------------------------------ small change
+# ------------------------------------------------------------------------------------ helpers
 
 
 def acknowledgement(message: JsMessage, verb: Verb = ACK) -> Publish | None:
-    """What the client sends to say ``verb`` for a message; ``None`` if it may not be said (any
-    more).
+    """Return the command that acks a message with ``verb``; ``None`` if it may not be sent.
 
-    The message counts as settled from now on. If the client could not send it,
-    ``message.told(AckFact.UNSENT)`` opens the message again.
+    The message counts as settled from now on. If the client cannot send the command, call
+    ``message.told(AckFact.UNSENT)`` to open the message again.
 
     Raises:
-        LocalProtocolError: `jsproto.Next`, which is also a pull.
+        LocalProtocolError: the verb is `jsproto.Next`, which is also a pull.
     """
     said: list[bytes] = []
     return (
@@ -213,15 +209,15 @@ def acknowledgement(message: JsMessage, verb: Verb = ACK) -> Publish | None:
 def header_block(
     headers: Mapping[str, str | Sequence[str]] | None, status: str = "", description: str = ""
 ) -> bytes | None:
-    """A header block from what a client has made of it; ``None`` if there is nothing in it.
+    """Return a header block from the headers of the host client; ``None`` if there are none.
 
-    Nothing is checked but that a line stays a line: the reader of a block judges it
-    (`jsproto.wire.headers`).
+    Line ends inside a header become blanks. Nothing else is checked; the reader of the block does
+    that (`jsproto.wire.headers`).
 
     Args:
         headers: each name with its value or values.
-        status: the three digits of an inline status.
-        description: the text behind them.
+        status: the three digits of a status.
+        description: the text after the status.
     """
     if not headers and not status:
         return None

@@ -1,7 +1,7 @@
-"""The two answers that are not items: "nothing yet" and "nothing ever again".
+"""The two signals of ``take``: no item yet, and no item ever again.
 
-``take`` answers an item, ``NEED_DATA`` or ``ENDED``. Both signals are members of one enum, so that
-a checker narrows ``T | NeedData | Ended`` by an identity test, without a cast, and no item of a
+``take`` returns an item, ``NEED_DATA`` or ``ENDED``. Both signals are members of one enum. So a
+type checker narrows ``T | NeedData | Ended`` by an identity test, without a cast, and no item of a
 user can be mistaken for a signal.
 """
 
@@ -12,12 +12,12 @@ from typing import Final, Literal, TypeAlias
 
 
 class Signal(Enum):
-    """What ``take`` says when it has no item to give."""
+    """Returned by ``take`` when there is no item."""
 
-    #: Nothing is there now; an :class:`~jsproto.core.connection.events.Ready` event says when
-    #: asking again makes sense.
+    #: No item is there now; a :class:`~jsproto.core.connection.events.Ready` event follows when it
+    #: is worth to call ``take`` again.
     NEED_DATA = "NEED_DATA"
-    #: The conversation is over and its last item has been taken.
+    #: The conversation is over and its last item was taken.
     ENDED = "ENDED"
 
     def __repr__(self) -> str:

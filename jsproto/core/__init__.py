@@ -1,4 +1,4 @@
-"""One connection to one NATS system: link, routes, conversations, time. It knows no JetStream word."""
+"""One connection to one NATS system: link, routes, conversations, time; no JetStream."""
 
 from __future__ import annotations
 

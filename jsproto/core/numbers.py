@@ -1,8 +1,7 @@
-"""Numbers that a user gives: the one way in which counts and durations are checked.
+"""Check the counts and durations that a user passes.
 
-A duration is a number of seconds or a `timedelta`, wherever one is given. Inside it is seconds.
-Option classes convert with `in_seconds` and check with a validator; functions do both at once with
-`seconds`.
+A duration is a number of seconds or a `timedelta`; inside the package it is seconds. Option classes
+convert with `in_seconds` and check with a validator. Functions use `seconds`, which does both.
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ from jsproto.errors.tree import InvalidConfig, shorten
 
 
 def is_number(value: object, kinds: tuple[type, ...]) -> bool:
-    """Whether it is a number of these kinds; a flag is none here."""
+    """Tell whether a value is a number of these kinds; a bool is not."""
     return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 def check_number(
     name: str, value: object, kinds: tuple[type, ...], *, least: float = 0, above: bool = False
 ) -> None:
-    """Refuse what is no number of these kinds, or too small.
+    """Refuse a value that is no number of these kinds, or is too small.
 
     Args:
-        name: of the option, for the error.
-        value: what was given.
+        name: name of the option, for the error.
+        value: the value that the user passed.
         kinds: ``(int,)`` for a count, ``(int, float)`` for a time in seconds.
-        least: the least that can work; with ``above`` it must be more.
+        least: the smallest valid value; with ``above`` the value must be greater.
         above: whether ``least`` itself is too small.
 
     Raises:
-        InvalidConfig: it names the option, and what was expected and seen.
+        InvalidConfig: the message names the option, the expected and the given value.
     """
     number = _number(value) if is_number(value, kinds) else nan
     if not (number > least if above else number >= least):
@@ -45,7 +44,7 @@ def check_number(
 def _number(value: object) -> float:
     try:
         return float(cast("float", value))
-    except OverflowError:  # no clock knows such an integer
+    except OverflowError:  # an integer that no float can hold is no time
         return nan
 
 
@@ -54,7 +53,7 @@ def in_seconds(value: float | timedelta) -> float: ...
 @overload
 def in_seconds(value: float | timedelta | None) -> float | None: ...
 def in_seconds(value: float | timedelta | None) -> float | None:
-    """A duration in seconds; anything else stays as it is, and whoever checks it refuses it."""
+    """Convert a `timedelta` to seconds; any other value is returned for a validator to check."""
     return value.total_seconds() if isinstance(value, timedelta) else value
 
 
@@ -66,23 +65,24 @@ def seconds(
     above: bool = True,
     finite: bool = False,
 ) -> float:
-    """A duration that a user gave, in seconds.
+    """Check a duration and return it in seconds.
 
     Args:
-        name: of the parameter, for the error.
-        value: what was given.
-        least: the least that can work, in seconds; with ``above`` it must be more.
+        name: name of the parameter, for the error.
+        value: the value that the user passed.
+        least: the smallest valid duration in seconds; with ``above`` it must be greater.
         above: whether ``least`` itself is too small.
-        finite: whether it has to end some time.
+        finite: whether infinity is refused.
 
     Raises:
-        InvalidConfig: it is no number of seconds and no `timedelta`, or too short.
+        InvalidConfig: it is neither a number of seconds nor a `timedelta`, or it is too short.
     """
     given = in_seconds(value)
     number = _number(given) if is_number(given, (int, float)) else nan
     if not (number > least if above else number >= least) or (finite and number == inf):
         raise InvalidConfig(
-            f"expected {'a finite ' if finite else ''}{name} {'>' if above else '>='} {least}, a number of seconds or a timedelta, got {shorten(value)}"
+            f"expected {'a finite ' if finite else ''}{name} {'>' if above else '>='} {least},"
+            f" a number of seconds or a timedelta, got {shorten(value)}"
         )
     return given
 
@@ -95,15 +95,15 @@ def seconds_or_none(
     above: bool = True,
     finite: bool = False,
 ) -> float | None:
-    """The same where ``None`` has a meaning of its own."""
+    """Check a duration as `seconds` does; ``None`` is valid."""
     return None if value is None else seconds(name, value, least=least, above=above, finite=finite)
 
 
 def count(name: str, value: int, *, least: int = 0) -> int:
-    """A whole number that a user gave.
+    """Check a whole number and return it.
 
     Raises:
-        InvalidConfig: it is none, or too small.
+        InvalidConfig: it is no whole number, or too small.
     """
     check_number(name, value, (int,), least=least)
     return value

@@ -1,8 +1,8 @@
-"""A handful of named deadlines, and the one that comes first.
+"""A few named deadlines, and the earliest of them.
 
-An operation has few timers and each has a name, so a table from name to moment is the whole design:
-`set` arms or re-arms, `stop` disarms, `next` is the earliest moment, `expired` hands out what is
-due, earliest first, and disarms it. Nothing here knows what a timer means.
+An operation has few timers, and each has a name. So a table from name to time is enough. `set`
+starts or restarts a timer, and `stop` stops it. `next` is the earliest time. `expired` yields the
+timers that are due, earliest first, and stops them. This module does not know what a timer means.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NameT = TypeVar("NameT", bound=Enum)
 
 
 class Timers(Snapshottable, Generic[NameT]):
-    """Deadlines by name, in seconds of whatever clock feeds ``now``."""
+    """Deadlines by name, in seconds of the clock that feeds ``now``."""
 
     __slots__ = ("_armed", "_names")
 
@@ -26,31 +26,30 @@ class Timers(Snapshottable, Generic[NameT]):
         self._armed: dict[NameT, float] = {}
 
     def set(self, name: NameT, at: float) -> None:
-        """Arm ``name`` for the moment ``at``, whether or not it was armed before."""
+        """Start ``name`` for the time ``at``, or restart it."""
         self._armed[name] = at
 
     def stop(self, name: NameT) -> None:
-        """Disarm ``name``; harmless if it is not armed."""
+        """Stop ``name``; harmless if it is not running."""
         self._armed.pop(name, None)
 
     def clear(self) -> None:
-        """Disarm everything: an operation that has ended has no timers."""
+        """Stop all timers: an operation that has ended has none."""
         self._armed.clear()
 
     def at(self, name: NameT) -> float | None:
-        """The moment for which ``name`` is armed."""
+        """Return the time of ``name``, ``None`` if it is not running."""
         return self._armed.get(name)
 
     def next(self) -> float | None:
-        """The earliest armed moment."""
+        """Return the earliest time, ``None`` if no timer is running."""
         return min(self._armed.values()) if self._armed else None
 
     def expired(self, now: float) -> Iterator[NameT]:
-        """Hand out each timer that is due at ``now``, earliest first; it is disarmed as it is
-        handed out.
+        """Yield each timer that is due at ``now``, earliest first; it is stopped first.
 
-        What is armed for the past while handing out is handed out too; ties go by the order of the
-        names.
+        A timer that the caller starts for the past meanwhile is yielded too. Timers of the same
+        time come in the order of the names.
         """
         while due := [name for name, at in self._armed.items() if at <= now]:
             order = list(self._names)
@@ -59,11 +58,11 @@ class Timers(Snapshottable, Generic[NameT]):
             yield name
 
     def snapshot(self) -> Snapshot:
-        """Armed names and their moments."""
+        """Return the running timers and their times."""
         return {**super().snapshot(), "armed": {name.name: at for name, at in self._armed.items()}}
 
     def restore(self, data: object) -> None:
-        """Put back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         table = cast("dict[str, object]", data)
         super().restore(table)
         armed = cast("dict[str, float]", table["armed"])

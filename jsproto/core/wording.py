@@ -1,6 +1,4 @@
-"""The right word for a wrong one: what an error says to a user who misspelt a name or brought it
-from another client.
-"""
+"""Suggestions in errors about names that a user misspelt or took from another client."""
 
 from __future__ import annotations
 
@@ -8,17 +6,18 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Final
 
-#: Most names that are shown for one wrong word.
+#: Most names that are suggested for one wrong word.
 _SHOWN: Final = 3
-#: A shorter word is a part of too many names.
+#: A shorter word is part of too many names.
 _TELLING: Final = 3
-#: Longer words are compared by their beginning: comparing takes time with the square of the length.
+#: Only this many characters are compared, because the time grows with the square of the length.
 _COMPARED: Final = 64
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """The names most like a word, the best first: those that are spelt alike, then those of which
-    it is a part.
+    """Return the names most like a word, best first.
+
+    First come the names that are spelt alike, then the names that contain the word.
     """
     names = sorted(known)
     wrong = word[:_COMPARED].lower()
@@ -30,12 +29,12 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
 def meant(
     wrong: Iterable[object], known: Iterable[str], instead: Mapping[str, str] | None = None
 ) -> str:
-    """The end of an error about wrong names: what the user may have meant, or nothing.
+    """Return the end of an error about wrong names: a suggestion, or an empty text.
 
     Args:
-        wrong: the names that nobody knows.
-        known: the names that would do.
-        instead: what to write for some wrong names, where no name is like them.
+        wrong: the unknown names.
+        known: the valid names.
+        instead: fixed suggestions for wrong names that resemble no valid name.
     """
     names = tuple(known)
     told = instead or {}

@@ -1,7 +1,6 @@
-"""One tree of errors, ordered by culprit.
+"""All errors of the package, in one tree ordered by the party at fault.
 
-The first question of whoever catches an error is "whose fault is it?", so that is how the tree
-branches:
+The base class of an error says which party caused it:
 
     JsprotoError
     ├── LocalProtocolError      the caller: nothing was sent, nothing changed
@@ -9,23 +8,24 @@ branches:
     │   ├── InvalidCredentials  CredentialsUnavailable
     │   ├── InvalidContext (an InvalidConfig)  ContextUnavailable
     │   └── ConversationClosed  OutboundFull  WindowFull  BusyConversation
-    ├── RemoteProtocolError     the server: broke the protocol, or gave an answer that means nothing
+    ├── RemoteProtocolError     the server: it violated the grammar or sent an invalid response
     │   └── InvalidResponse
-    ├── LinkError               the network between: also a ConnectionError
+    ├── LinkError               the connection between them: also a ConnectionError
     │   ├── ConnectionLost  ConnectionClosed  ConnectFailed  StaleConnection
-    │   └── TlsFailed  TlsUnavailable  WebSocketFailed
-    └── ServerError             the server: understood us and refuses
+    │   ├── TlsFailed  TlsUnavailable
+    │   └── WebSocketFailed
+    └── ServerError             the server: it understood the request and refused it
         ├── AuthorizationFailed
         ├── PermissionViolation
         │   └── SubscriptionLimit
         ├── NoResponders  RequestTimeout (also a TimeoutError)
-        ├── ApiError            an answer of the JetStream API, with code, err_code and description
-        │   └── one class for each kind of answer that a client acts upon
+        ├── ApiError            an answer of the JetStream API: code, err_code and description
+        │   └── one class for each kind of answer that a client handles
         └── StatusError         a status frame that ended an operation
             └── ConsumerDeleted  ConsumerIsPush  BadRequest  LimitExceeded  MessageTooLarge ...
 
-A message says what was expected and what was seen, shortened; never a credential and never a whole
-payload.
+A message says what was expected and what was seen, shortened. It never shows a credential or a
+whole payload.
 """
 
 from __future__ import annotations
@@ -37,22 +37,18 @@ _TOLD: Final = 1000
 
 
 def shorten(seen: object, limit: int = _SHOWN) -> str:
-    """``repr`` of what was seen, cut to ``limit`` characters: an error is read by people."""
+    """Return the ``repr`` of a value, cut to ``limit`` characters for an error message."""
     text = repr(seen[: limit + 1] if isinstance(seen, (str, bytes, bytearray)) else seen)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def cut(text: str, limit: int = _TOLD) -> str:
-    """A text of the peer as it stands, cut to ``limit`` characters: how long it is was the peer's
-    choice.
-    """
+    """Return a text of the server, cut to ``limit`` characters: its length is untrusted."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 class JsprotoError(Exception):
-    """Root of everything that jsproto raises on purpose. All of them can be pickled and copied,
-    whatever they carry.
-    """
+    """Base of every error that jsproto raises on purpose. Each can be pickled and copied."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return (revived, (type(self), self.args, dict(self.__dict__)))
@@ -61,55 +57,58 @@ class JsprotoError(Exception):
 def revived(
     kind: type[JsprotoError], args: tuple[object, ...], attributes: dict[str, object]
 ) -> JsprotoError:
-    """An error as it was, from its parts, without the arguments that its class was called with."""
+    """Rebuild an error from its parts, without calling its constructor."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(attributes)
     return error
 
 
-# ---------------------------------------------------------------------------------------------- the caller
+# ------------------------------------------------------------------------------------ the caller
 
 
 class LocalProtocolError(JsprotoError):
-    """The caller asked for something that is not allowed here; nothing was sent and nothing
-    changed.
-    """
+    """The caller asked for something that is not allowed; nothing was sent, nothing changed."""
 
 
 class InvalidSubject(LocalProtocolError, ValueError):
-    """A subject, queue, stream, consumer or prefix that the protocol cannot carry (ADR-6)."""
+    """The protocol cannot carry this subject, queue, stream, consumer or prefix (ADR-6)."""
 
 
 class InvalidHeader(LocalProtocolError, ValueError):
-    """A header name or value that would break the header block (ADR-4)."""
+    """A header name or value would break the header block (ADR-4)."""
 
 
 class InvalidConfig(LocalProtocolError, ValueError):
-    """Options or a configuration that cannot work, refused before anything is sent."""
+    """Options or a configuration cannot work; they are refused before anything is sent."""
 
 
 class InvalidCredentials(LocalProtocolError, ValueError):
-    """A key, a seed, a JWT or a creds text that is damaged or of the wrong kind. The message holds
-    nothing of it.
+    """A key, seed, JWT or creds text is damaged or of the wrong kind.
+
+    The message shows nothing of it.
     """
 
 
 class CredentialsUnavailable(LocalProtocolError):
-    """Credentials could not be had: a file that cannot be read, its path is named, or nothing
-    installed that signs.
+    """Credentials cannot be loaded.
+
+    Either a file cannot be read, and the message names its path; or no library that signs is
+    installed.
     """
 
 
 class InvalidContext(InvalidConfig):
-    """A nats context (ADR-21) that is damaged or cannot work, or a name that none can have. The
-    message holds no secret.
+    """A nats context (ADR-21) is damaged or cannot work, or its name is invalid.
+
+    The message shows no secret.
     """
 
 
 class ContextUnavailable(LocalProtocolError):
-    """A nats context could not be had: there is none of this name, none is selected, or what it
-    refers to is not there.
+    """A nats context cannot be loaded.
+
+    There is none of this name, none is selected, or something that it refers to is missing.
     """
 
 
@@ -118,10 +117,9 @@ class PayloadTooLarge(LocalProtocolError, ValueError):
 
 
 class ConversationClosed(LocalProtocolError):
-    """A verb was used on a conversation or connection that is not open (any more).
+    """A verb was used on a conversation or connection that is not open.
 
-    If it did not end because the user wished so, its text says why, and ``__cause__`` is the error
-    that ended it.
+    If an error ended it, the message includes that error, and ``__cause__`` holds it.
     """
 
     def __init__(self, message: str, reason: JsprotoError | None = None) -> None:
@@ -131,23 +129,25 @@ class ConversationClosed(LocalProtocolError):
 
 
 class BusyConversation(LocalProtocolError):
-    """A second ``take`` or ``put`` on one conversation while the first still waits."""
+    """A second ``take`` or ``put`` was called on a conversation while the first still waits."""
 
 
 class OutboundFull(LocalProtocolError):
-    """The command was not written: the outbound buffer is above its limit. What it settles is open
-    again.
+    """The outbound buffer is above its limit, so the command was not written.
+
+    A message that the command would have acked is still open.
     """
 
 
 class WindowFull(LocalProtocolError):
-    """A publish window had no room for its ``stall_wait``; the message was not sent, what is under
-    way stays so.
+    """A publish window had no room within ``stall_wait``, so the message was not sent.
+
+    Messages that were sent before are not affected.
 
     Attributes:
-        pending: messages under way.
+        pending: number of messages sent and not yet acknowledged.
         pending_bytes: their bytes.
-        waited: seconds since the first offer that was refused.
+        waited: seconds since the first refused offer.
     """
 
     def __init__(
@@ -159,18 +159,20 @@ class WindowFull(LocalProtocolError):
         self.waited = waited
 
 
-# ---------------------------------------------------------------------------------------------- the peer
+# ------------------------------------------------------------------------------------ the server's
+# fault
 
 
 class RemoteProtocolError(JsprotoError):
-    """The peer broke the grammar of the line; the link that carried it is finished."""
+    """The server violated the grammar of the protocol; the connection that carried it is over."""
 
 
 class InvalidResponse(RemoteProtocolError):
-    """An answer without the members that it needs, or that is not what was asked for."""
+    """An answer lacks required members, or does not fit the request."""
 
 
-# ---------------------------------------------------------------------------------------------- the road
+# ------------------------------------------------------------------------------------ the
+# connection
 
 
 class LinkError(JsprotoError, ConnectionError):
@@ -178,59 +180,65 @@ class LinkError(JsprotoError, ConnectionError):
 
 
 class ConnectionLost(LinkError):
-    """The link was lost while the operation was open; whether the server acted on it is unknown."""
+    """The connection was lost during the operation; the server may or may not have acted on it."""
 
 
 class ConnectionClosed(LinkError):
-    """The connection was closed for good; nothing will be sent or received any more."""
+    """The connection was closed for good; nothing more is sent or received."""
 
 
 class ConnectFailed(LinkError):
-    """No server of the pool could be reached or would let us in."""
+    """No server of the pool was reachable and accepted the client."""
 
 
 class StaleConnection(LinkError):
-    """Nothing came in for so long that the link is taken for dead."""
+    """No bytes arrived for so long that the client regards the connection as dead."""
 
 
 class TlsUnavailable(LinkError):
-    """TLS was wished for and the server offers none, or asked for and the adapter has none."""
+    """The client wants TLS and the server offers none, or the adapter cannot do TLS."""
 
 
 class TlsFailed(LinkError):
-    """TLS could not be put over the stream: a certificate that is not good here, no common ground,
-    or an end in the middle.
+    """The TLS handshake failed.
+
+    The certificate is not accepted, the parties have no common version or cipher, or the stream
+    ended in the middle.
     """
 
 
 class WebSocketFailed(LinkError):
-    """There is no WebSocket where one was expected, or what came over it is none of RFC 6455, or no
-    bytes of NATS.
+    """The WebSocket failed.
+
+    The server did not accept the upgrade, or the data violates RFC 6455, or carries no NATS
+    protocol.
     """
 
 
-# ---------------------------------------------------------------------------------------------- the server
+# ------------------------------------------------------------------------------------ the server
+# refuses
 
 
 class ServerError(JsprotoError):
-    """The server understood and says no: the base of refusals, and the class of ``-ERR`` lines that
-    have no own.
+    """The server understood the request and refused it.
+
+    This is also the class of ``-ERR`` lines that have no class of their own.
     """
 
 
 class AuthorizationFailed(ServerError):
-    """Credentials missing, wrong, expired or revoked."""
+    """Credentials are missing, wrong, expired or revoked."""
 
 
 class PermissionViolation(ServerError):
-    """The account may not publish or subscribe here.
+    """The user may not publish to or subscribe to this subject.
 
     Attributes:
-        subject: the one that the server quoted.
-        operation: ``publish`` or ``subscription``; empty if the server said neither.
-        queue: the queue group that was refused on that subject, if it was one.
-        sid: of the subscription, where the server names it: it ended one that stood, because
-            permissions have changed.
+        subject: the subject that the server quoted.
+        operation: ``publish`` or ``subscription``; empty if the server named neither.
+        queue: the queue group that was refused on that subject, or empty.
+        sid: the subscription id, if the server names it. Then the server ended a subscription that
+            existed, because permissions changed.
     """
 
     def __init__(
@@ -243,8 +251,9 @@ class PermissionViolation(ServerError):
         self.sid = sid
 
     def bars(self, subject: str, queue: str, sid: str) -> bool:
-        """Whether this is the subscription that was refused: others on its subject may stand, with
-        another queue group or none.
+        """Tell whether this error refuses the subscription with these names.
+
+        Other subscriptions on the same subject may be allowed, with another queue group or none.
         """
         if self.operation != "subscription" or self.subject != subject:
             return False
@@ -252,13 +261,11 @@ class PermissionViolation(ServerError):
 
 
 class SubscriptionLimit(PermissionViolation):
-    """The server takes no more subscriptions of this connection (``max_subscriptions``): this one
-    was refused.
-    """
+    """The connection has too many subscriptions (``max_subscriptions``); this one was refused."""
 
 
 class NoResponders(ServerError):
-    """Nobody listens on the subject of the request (status 503)."""
+    """No client subscribes to the subject of the request (status 503)."""
 
     def __init__(self, message: str, subject: str = "") -> None:
         super().__init__(message)
@@ -266,11 +273,12 @@ class NoResponders(ServerError):
 
 
 class RequestTimeout(ServerError, TimeoutError):
-    """No answer within the time given. For a publish: whether it was stored is unknown, unless
-    nothing was sent.
+    """No answer arrived within the given time.
+
+    If a publish was sent, it is unknown whether the server stored it.
 
     Attributes:
-        sent: whether it was sent; not if there was no link all the time.
+        sent: whether the request was sent. It is false if there was no connection all the time.
     """
 
     def __init__(self, message: str, *, sent: bool = True) -> None:
@@ -282,10 +290,10 @@ class ApiError(ServerError):
     """The JetStream API answered with an error.
 
     Attributes:
-        code: the HTTP-like code, 0 when the server sent none.
-        err_code: the server's own number (``errors.json``), 0 when it sent none.
-        description: the server's text, at most 1,000 characters of it; it differs between versions,
-            act on ``err_code``.
+        code: a code like that of HTTP; 0 when the server sent none.
+        err_code: the server's own number (``errors.json``); 0 when it sent none.
+        description: the server's text, at most 1,000 characters. It differs between versions, so
+            decide by ``err_code``.
     """
 
     def __init__(self, code: int, err_code: int, description: str, asked: str = "") -> None:
@@ -301,8 +309,9 @@ class ApiError(ServerError):
 
 
 class StatusError(ServerError):
-    """A status frame that ended an operation: ``code`` and ``description`` as they were on the
-    wire, 1,000 characters at most.
+    """A status frame ended an operation.
+
+    ``code`` and ``description`` are those of the frame, the latter cut to 1,000 characters.
     """
 
     def __init__(self, code: int, description: str, message: str = "") -> None:

@@ -22,5 +22,5 @@ def test_a_limit_that_is_set_later_is_one_too(wire, wrong):
     with pytest.raises(InvalidConfig, match="limit >= 1"):
         w.connection.limit(sub, wrong, w.now)
     w.connection.limit(sub, 3, w.now)
-    with pytest.raises(InvalidConfig, match="3, which stands"):
+    with pytest.raises(InvalidConfig, match="3, the current limit"):
         w.connection.limit(sub, 4, w.now)

@@ -1,1 +1,1 @@
-"""A connection to one server after another: handshake, dispatching, deadlines, and what goes out."""
+"""The connection to one server after another: handshake, dispatching, deadlines, output."""

@@ -1,9 +1,9 @@
-"""Credentials, and how they become members of CONNECT.
+"""Credentials, and their fields in CONNECT.
 
-Whatever is configured is sent together (a token beside a key, for an auth callout): the server
-takes what it wants. Nothing here signs; a signature is made by whoever answers the `Authenticate`
-event, for the nonce of its own INFO, and arrives as raw bytes. On the wire it is URL-safe base64
-without padding.
+The client sends all configured credentials together (for example a token and a key, for an auth
+callout); the server uses what it needs. The core does not sign. The adapter or user that answers
+the `Authenticate` event signs the nonce of the server's INFO and passes the raw signature. On the
+wire it is URL-safe base64 without padding.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from jsproto.wire.secret import RedactedSecret, Secret, secret_bytes, secret_tex
 @final
 @frozen(kw_only=True)
 class Auth(RedactedSecret):
-    """What proves who we are. Secrets appear in no ``repr`` and are not pickled.
+    """The credentials of a client. Secrets appear in no ``repr`` and cannot be pickled.
 
     Attributes:
         nkey: the public key, as text.
         signature: the raw signature of the nonce.
-        nonce: the nonce that this was made for; an answer for another nonce is ignored. ``None``
-            fits every nonce.
+        nonce: the nonce that was signed; the connection ignores an answer for another nonce.
+            ``None`` fits every nonce.
     """
 
     user: str | None = field(default=None, validator=text_of_utf8)
@@ -44,13 +44,13 @@ class Auth(RedactedSecret):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What of it a server is told in CONNECT, and nobody else may hear."""
+        """The secrets that CONNECT shows to the server, and that must appear nowhere else."""
         held = (self.password, self.token, self.jwt, self.sig)
         return tuple(Secret(each) for each in held if each is not None)
 
     @property
     def sig(self) -> str | None:
-        """The signature as CONNECT carries it."""
+        """The signature as CONNECT carries it: URL-safe base64 without padding."""
         return (
             None
             if self.signature is None
@@ -59,11 +59,12 @@ class Auth(RedactedSecret):
 
 
 def check_dropped(auth: Auth | None, server: Server) -> None:
-    """Refuse half credentials, whose other half `for_server` would leave out without a word. A
-    token is whole, as a user with a password is.
+    """Refuse incomplete credentials whose other part `for_server` would drop silently.
+
+    A token alone is complete, and so is a user with a password.
 
     Raises:
-        InvalidConfig: it names what is missing and where it stands.
+        InvalidConfig: the message names the missing part and its place.
     """
     given = auth or Auth()
     if given.token is not None:
@@ -77,12 +78,13 @@ def check_dropped(auth: Auth | None, server: Server) -> None:
     ):
         held = "token" if server.password is None else "password"
         raise InvalidConfig(
-            f"expected user info in auth or in the URL of {server}, got the user in auth and a {held} in the URL"
+            f"expected user info in auth or in the URL of {server},"
+            f" got the user in auth and a {held} in the URL"
         )
 
 
 def for_server(auth: Auth | None, server: Server) -> Auth:
-    """The credentials for one server: those given, completed by the user info of its URL."""
+    """Return the credentials for one server; ``auth`` has precedence over the URL's user info."""
     given = auth or Auth()
     named = given.user is not None or given.token is not None
     return Auth(

@@ -1,25 +1,24 @@
-"""The connection: the root that joins bytes, time and conversations.
+"""The connection: it joins bytes, time and conversations.
 
-Theory. Everything comes in through a few inputs and leaves through three outputs. An input is
-worked off completely before it returns: frames are parsed and routed in runs, conversations are
-told, their commands are encoded, their deadlines are noted, and whoever waits is named in a `Ready`
-event. Nothing is called back. Inputs may come in any order and back to back; outputs pile up until
-they are drained: events first, then bytes, then the one deadline.
+Theory. A few methods are inputs and three are outputs. An input is processed completely before it
+returns. It parses frames and routes them in runs of one sid, delivers them to conversations,
+encodes the commands of the conversations and notes their deadlines. Inputs may come in any order.
+Outputs collect until the adapter drains them: first events, then bytes, then the one deadline. A
+`Ready` event names a conversation whose waiter can continue.
 
     inputs                                           outputs
-    transport_up  receive_data  transport_down       next_event()     what happened, what the
-    adapter must do handle_tick                                      data_to_send()   what must go
-    to the transport now open  put  take  settle  send  tell  close       next_deadline()  when
-    handle_tick is due at the latest
+    transport_up  receive_data  transport_down       next_event()     what happened, work to do
+    handle_tick                                      data_to_send()   bytes for the transport
+    open  put  take  settle  send  tell  close       next_deadline()  latest time for handle_tick
 
-`receive_data`, `transport_*` and `handle_tick` never raise; the user's verbs raise
+`receive_data`, `transport_*` and `handle_tick` never raise. The verbs of the user raise
 `LocalProtocolError` and then have changed nothing. ``now`` is any monotone number of seconds; an
-earlier one counts as the last one. The same inputs give the same outputs, byte for byte: entropy is
-asked for inbox ids, jitter and the order of servers only.
+earlier one is replaced by the last one. The same inputs give the same outputs, byte for byte.
+Entropy is used only for inbox ids, jitter and the order of servers.
 
-The connection knows no JetStream word. It restores interest after a link loss, in the order:
-subscriptions, then conversations (which pull or ask again), then the publishes that were kept, in
-the same bytes.
+The connection contains no JetStream logic. After the loss of a link it restores, in this order,
+subscriptions, then conversations (which send their pulls or requests again), then the publishes
+that were kept, byte for byte.
 """
 
 from __future__ import annotations
@@ -86,22 +85,20 @@ ConversationT = TypeVar("ConversationT", bound=Conversation[object])
 
 PONG: Final = b"PONG\r\n"
 
-#: So many PINGs of a peer that reads nothing are answered one by one. One PONG answers all others,
-#: once it reads again: the server asks only whether we are alive.
+#: Most PINGs of a server that reads nothing which are answered one by one. One PONG answers the
+#: rest when the server reads again, because it only checks that the client is alive.
 MOST_PONGS: Final = 64
 
-#: A delivered message may be larger than what a client may publish, by the headers that the server
-#: adds.
+#: Bytes that a delivered message may have above the publish limit, because the server adds headers.
 SERVER_HEADERS: Final = 65_536
 
-#: So many failed attempts are remembered, to say why nobody could be reached.
+#: Number of failed attempts that are kept for the message of ConnectFailed.
 MOST_FAILURES: Final = 8
 
 
-#: By these no server is spoken to in clear, whatever its URL says.
+#: With these TLS modes the client never sends plaintext to a server, whatever its URL.
 EVERYWHERE: Final = frozenset({Tls.REQUIRED, Tls.FIRST})
-#: A member of an enum is looked up through its class each time (120 ns); the path of every ack
-#: needs it at hand.
+#: Each access to an enum member through its class costs 120 ns, and every ack needs this one.
 UP: Final = LinkState.UP
 _SID_OF: Final = itemgetter(SID)
 
@@ -111,13 +108,13 @@ class Connection:
 
     Args:
         options: see `Options`.
-        entropy: ``entropy(n)`` gives ``n`` random bytes; a fixed function makes every run the same.
+        entropy: ``entropy(n)`` returns ``n`` random bytes; a fixed function makes runs repeatable.
         now: seconds of the clock that all other inputs use.
 
     Attributes:
         info: the newest INFO, ``None`` before the first.
-        outgoing: the encoded commands that wait for `data_to_send`; how many they are tells an
-            adapter in the middle of a long turn that the server could begin with them.
+        outgoing: the encoded commands that wait for `data_to_send`. An adapter in a long turn can
+            look at its length and flush, so that the server can begin to work.
         stats: counters.
     """
 
@@ -168,12 +165,12 @@ class Connection:
         self._secured = False
         self._secrets: tuple[str, ...] = ()
         self._reason: ServerErr | None = None
-        #: What closed the connection, if not the user.
+        #: The error that closed the connection, ``None`` if the user closed it.
         self._why: JsprotoError | None = None
         self._failures: deque[JsprotoError] = deque(maxlen=MOST_FAILURES)
-        #: Bytes that the transport held when it was asked last.
+        #: Number of bytes that the transport held at the last `transport_unsent`.
         self._unsent = 0
-        #: PINGs that came since the transport is clogged.
+        #: Number of PINGs that arrived since the transport became clogged.
         self._pings = 0
         self._choked = False
         self._draining: dict[int, Conversation[object]] | None = None
@@ -181,19 +178,19 @@ class Connection:
         self.info: Info | None = None
         self._dial(now)
 
-    # ================================================================== what it shows
+    # ================================================================== properties
 
     def __repr__(self) -> str:
         return f"<Connection to {self.server}: {self.state.name}>"
 
     @property
     def state(self) -> LinkState:
-        """Where the link is."""
+        """The state of the link."""
         return self._link.state
 
     @property
     def connected(self) -> bool:
-        """Whether the handshake of the present link is verified."""
+        """Whether the handshake of the current link is verified."""
         return self._link.state is LinkState.UP
 
     @property
@@ -203,37 +200,33 @@ class Connection:
 
     @property
     def server(self) -> Server:
-        """The server of the present link or attempt."""
+        """The server of the current link or attempt."""
         return self._pool.current.server
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """The pool, in order."""
+        """The servers of the pool, in order."""
         return tuple(entry.server for entry in self._pool.entries)
 
     @property
     def write_blocked(self) -> bool:
-        """Whether somebody waits for the outbound bytes to fall below the low-water mark."""
+        """Whether a publisher waits until the outbound bytes fall below the low-water mark."""
         return self._choked
 
     @property
     def clogged(self) -> bool:
-        """Whether the transport holds more than the low-water mark, because the peer reads so
-        little.
-        """
+        """Whether the transport holds more than the low-water mark: the server reads slowly."""
         return self._unsent > self._options.outbound_low
 
     @property
     def conversations(self) -> int:
-        """How many conversations are not finished."""
+        """Number of unfinished conversations."""
         return len(self._exchange.router.conversations)
 
     # ================================================================== inputs: transport
 
     def transport_up(self, now: float) -> None:
-        """A byte stream to the server that was dialled exists, or TLS stands on it after an
-        `Upgrade`.
-        """
+        """The byte stream to the dialled server is open, or TLS is up after an `Upgrade`."""
         now = self._at(now)
         state = self._link.state
         if state is LinkState.DIALING:
@@ -245,32 +238,30 @@ class Connection:
             self._authenticate()
 
     def receive_data(self, data: bytes, now: float) -> None:
-        """Bytes came. Every complete frame is worked off in order; what a frame decides acts after
-        all of them.
+        """Process bytes of the server.
+
+        Every complete frame is processed in order. Decisions about the link take effect after all
+        frames.
         """
         now = self._at(now)
         link = self._link
-        up = (
-            link.state is UP
-        )  # at hand for every read; to be in a set of states takes a hash in Python
+        up = link.state is UP  # read often; a test for a set of states computes a hash in Python
         if not data or not (up or link.state in OPEN):
             return
         link.alive(now)
         self.stats.bytes_in += len(data)
-        self._reason = None  # an unknown refusal explains the end right behind it, not a later one
+        self._reason = None  # an unknown -ERR explains only a loss right after it, not a later one
         frames = self._parser.feed(data)
         if not up and link.state in ATTEMPTING:
             self._greeting(frames, now)
         elif frames:
             self._work_off(frames, now)
         elif self._parser.failure is None:
-            return  # a piece of a frame decides nothing
+            return  # an incomplete frame changes nothing
         self._after_segment(now)
 
     def transport_down(self, error: Exception | None, now: float) -> None:
-        """The byte stream is gone or could not be opened; ``None`` is an end of stream without an
-        error.
-        """
+        """The byte stream ended or could not be opened; ``None`` is an end without an error."""
         now = self._at(now)
         state = self._link.state
         if state is LinkState.WAITING or state is LinkState.CLOSED:
@@ -286,11 +277,11 @@ class Connection:
         self._lost(reason, now, hang_up=False)
 
     def transport_unsent(self, unsent: int, now: float) -> None:
-        """How many bytes the transport still holds. Say it after a write and when the transport has
-        drained.
+        """Report how many bytes the transport still holds.
 
-        What it holds when the link ends is told as a notice, `NoticeKind.UNSENT`. So count what a
-        broken stream has refused, too.
+        The adapter calls this after a write and when the transport has drained. Bytes that the
+        transport holds when the link ends are reported as a notice, `NoticeKind.UNSENT`. Therefore
+        the adapter must also count bytes that a broken stream has refused.
         """
         self._at(now)
         self._unsent = unsent
@@ -305,7 +296,7 @@ class Connection:
     # ================================================================== inputs: time
 
     def handle_tick(self, now: float) -> None:
-        """Something may be due; early and spurious calls are harmless."""
+        """Process everything that is due; early and superfluous calls are harmless."""
         now = self._at(now)
         for timer in self._link.timers.expired(now):
             self._fired(timer, now)
@@ -315,12 +306,11 @@ class Connection:
     # ================================================================== inputs: the user
 
     def open(self, conversation: ConversationT, now: float) -> ConversationT:
-        """Give a conversation its port and start it. While the connection drains, requests are
-        still served.
+        """Give a conversation its port and start it; a draining connection still serves requests.
 
         Raises:
             ConversationClosed: the connection is closed, or the conversation was opened before.
-            LocalProtocolError: what the conversation wants to send can't be sent.
+            LocalProtocolError: the first command of the conversation cannot be sent.
         """
         now = self._at(now)
         if self._link.state in OVER:
@@ -340,13 +330,14 @@ class Connection:
         Raises:
             LocalProtocolError: the conversation takes no such item, or has ended.
         """
-        # Once per message: `_at`, written out.
+        # This runs once per message, so `_at` is inlined.
         if now < self._now:
             now = self._now
         else:
             self._now = now
         if conversation.ended:
-            # One that is finished hears of no link any more, and may still be given something.
+            # The dispatcher has forgotten a finished conversation, but the user may still offer
+            # items.
             conversation.port.up = self._exchange.up
         if conversation.offered(item, now):
             self._exchange.offered(conversation, now)
@@ -356,10 +347,11 @@ class Connection:
         return False
 
     def take(self, conversation: Conversation[T], now: float) -> T | NeedData | Ended:
-        """The next item, NEED_DATA (wait for `Ready`) or ENDED. Raises the conversation's error
-        once drained.
+        """Return the next item, NEED_DATA (wait for `Ready`) or ENDED.
+
+        It raises the conversation's error after the last item.
         """
-        # Once per message: `_at`, written out.
+        # This runs once per message, so `_at` is inlined.
         if now < self._now:
             now = self._now
         else:
@@ -372,7 +364,7 @@ class Connection:
                 self._taken(cast("Conversation[object]", conversation), now)
 
     def take_all(self, conversation: Conversation[T], now: float) -> list[T] | NeedData | Ended:
-        """Everything at hand in one list, else as `take`."""
+        """Return all available items in one list, or a signal as `take` does."""
         now = self._at(now)
         try:
             items = conversation.take_all(now)
@@ -383,21 +375,22 @@ class Connection:
         return items
 
     def settle(self, once: Settleable, now: float) -> bool:
-        """Write a command that may be written once; ``False`` if it must not be written any more.
+        """Write a command that may be written only once; ``False`` if it may not be written.
 
-        That it was written before is told as a notice, `NoticeKind.REPEATED`.
+        If it was written before, a notice `NoticeKind.REPEATED` reports that.
 
         Raises:
-            OutboundFull: it was not written, what it settles is open as before.
+            OutboundFull: it was not written; the message that it settles is still open.
             ConversationClosed: the connection is closed.
-            LocalProtocolError: whatever the command itself says to being asked for again; or it is
-                nothing that can be settled.
+            LocalProtocolError: the command itself refuses a second use, or the argument cannot be
+                settled.
         """
         try:
             settle_by = once.settle_by
         except AttributeError:
             raise LocalProtocolError(
-                f"expected a message of a consumer, or a settlement of one, got {type(once).__name__}"
+                "expected a message of a consumer, or a settlement of one,"
+                f" got {type(once).__name__}"
             ) from None
         if not settle_by(self._outbound.append if self._link.state is UP else self._write):
             if once.repeated():
@@ -408,8 +401,9 @@ class Connection:
         return True
 
     def send(self, publish: Publish, now: float) -> bool:
-        """Publish, fire and forget. ``False``: not written, the outbound bytes are too many; wait
-        for ``Ready(None)``.
+        """Publish without an acknowledgement; ``False``: not written, wait for ``Ready(None)``.
+
+        It returns ``False`` when there are too many outbound bytes.
 
         Raises:
             InvalidSubject, InvalidHeader, PayloadTooLarge, ConversationClosed: nothing was written.
@@ -431,7 +425,7 @@ class Connection:
         return True
 
     def authenticate(self, auth: Auth, now: float) -> None:
-        """The answer to `Authenticate`. One for an earlier handshake is ignored."""
+        """Answer `Authenticate`; an answer for an earlier handshake is ignored."""
         now = self._at(now)
         if self._link.state is not LinkState.ASKING:
             return
@@ -445,8 +439,9 @@ class Connection:
             self._send_connect(auth)
 
     def authentication_failed(self, error: Exception, now: float) -> None:
-        """Credentials could not be had: the attempt fails with this error; the first connect is
-        given up at once.
+        """Report that no credentials are available; the attempt fails with ``error``.
+
+        During the first connect this closes the connection.
         """
         now = self._at(now)
         if self._link.state is not LinkState.ASKING:
@@ -465,11 +460,10 @@ class Connection:
             self._cut(reason, now)
 
     def tell(self, conversation: Conversation[object] | None, wish: StopMode, now: float) -> None:
-        """Tell one conversation, or with ``None`` all of them and then close: `StopMode.DRAIN` or
-        `StopMode.STOP`.
+        """Drain or stop one conversation; with ``None`` all of them, and close the connection then.
 
-        Either waits for the server at most ``drain_timeout``, and no longer than it is silent for
-        ``drain_silence``, and then says so: `NoticeKind.DRAIN_TIMEOUT`.
+        Either waits for the server at most ``drain_timeout``, and at most ``drain_silence`` while
+        the server sends nothing. After that a notice `NoticeKind.DRAIN_TIMEOUT` reports it.
         """
         now = self._at(now)
         if conversation is not None:
@@ -494,25 +488,24 @@ class Connection:
             )
 
     def limit(self, conversation: Conversation[object], count: int, now: float) -> None:
-        """Have a subscription end by itself after ``count`` messages since it was opened (UNSUB
-        max), over all links.
+        """End a subscription after ``count`` messages since it was opened, over all links.
 
         Raises:
-            LocalProtocolError: this conversation takes no limit, or not this one; nothing changed.
+            LocalProtocolError: this conversation accepts no limit, or not this one; nothing
+                changed.
         """
         now = self._at(now)
         conversation.limited(count, now)
         self._stir(conversation, now)
 
     def reconnect(self, now: float, *, server: str | Server | None = None) -> None:
-        """Leave this server and dial again, the one that is named or whoever is next; while waiting
-        to dial, dial at once.
+        """Leave this server and dial the named or the next one; while waiting, dial at once.
 
-        An attempt that is under way goes on: it has its own deadline, and to leave it would count
-        as its failure.
+        An attempt in progress continues. It has its own deadline, and leaving it would count as its
+        failure.
 
         Raises:
-            InvalidConfig: a server that is not known here, or ``max_reconnects`` is 0; nothing
+            InvalidConfig: the server is not in the pool, or ``max_reconnects`` is 0; nothing
                 changed.
         """
         now = self._at(now)
@@ -530,17 +523,18 @@ class Connection:
     def close(self, conversation: Conversation[object] | None, now: float) -> None:
         """End one conversation, or with ``None`` the connection.
 
-        Closing the connection ends every conversation at once, waits at most ``close_timeout`` for
-        the server to have read what was sent, then hangs up. A second call does not wait.
+        Closing the connection ends every conversation at once. It then waits at most
+        ``close_timeout`` until the server has read what was sent, and hangs up. A second call does
+        not wait.
         """
         now = self._at(now)
         if conversation is not None:
             if conversation.port.number:
-                # One that is finished hears of no link any more, and may still have something to
-                # give back.
+                # The dispatcher has forgotten a finished conversation, but it may still have to
+                # send something.
                 conversation.port.up = self._exchange.up
             conversation.closed(None, now)
-            if self._draining is not None:  # nobody reads it any more
+            if self._draining is not None:  # its reader has given up
                 self._draining.pop(conversation.port.number, None)
             self._stir(conversation, now)
         elif self._link.state is LinkState.UP:
@@ -551,11 +545,11 @@ class Connection:
     # ================================================================== outputs
 
     def next_event(self) -> Event | None:
-        """The oldest event that was not taken."""
+        """Return and remove the oldest event."""
         return self._events.popleft() if self._events else None
 
     def data_to_send(self) -> bytes:
-        """Everything that must go to the transport now; it counts as handed over."""
+        """Return and remove all bytes that must go to the transport now."""
         outbound = self._outbound
         data = outbound.take()
         if data:
@@ -565,7 +559,7 @@ class Connection:
         return data
 
     def next_deadline(self) -> float | None:
-        """When `handle_tick` is due at the latest. May change after every input."""
+        """Return the latest time for `handle_tick`; any input may change it."""
         first = self._link.timers.next()
         second = self._exchange.next_deadline()
         if first is None or second is None:
@@ -575,7 +569,7 @@ class Connection:
     # ================================================================== frames
 
     def _work_off(self, frames: list[Frame], now: float) -> None:
-        """Frames of a link that is up: messages in runs of one sid, the rest one by one."""
+        """Process frames while the link is up: messages in runs of one sid, the rest one by one."""
         if _all_of_one_sid(frames):  # nearly always
             self._exchange.deliver(frames[0][SID], frames, now)
             return
@@ -600,11 +594,10 @@ class Connection:
             self._exchange.deliver(sid, run, now)
 
     def _greeting(self, frames: list[Frame], now: float) -> None:
-        """Frames before the handshake is verified: no subscription stands yet, so a message is
-        nobody's.
+        """Process frames before the handshake is verified.
 
-        Between the INFO and TLS the server has nothing to say; whatever is there was put in by
-        somebody on the road.
+        No subscription exists yet, so a message belongs to no conversation. The server sends
+        nothing between INFO and TLS, so bytes there come from an attacker in the middle.
         """
         link = self._link
         for frame in frames:
@@ -675,7 +668,7 @@ class Connection:
             self._events.append(Notice(None, NoticeKind.SERVER_ERROR, said.error))
 
     def _after_segment(self, now: float) -> None:
-        """Act on what the frames of one segment decided; the worst comes first."""
+        """Act on the decisions of the frames of one segment; the most serious one comes first."""
         if self._exchange.router.unknown:
             self._exchange.report_unknown()
         if self._exchange.complaints:
@@ -703,7 +696,7 @@ class Connection:
     # ================================================================== handshake
 
     def _dial(self, now: float) -> None:
-        """Dial who is next, now or when its time has come."""
+        """Dial the next server, now or when it is due."""
         entry = self._pool.next(now)
         if entry is None:
             self._cut(self._final_failure(), now)
@@ -716,19 +709,18 @@ class Connection:
             self._events.append(Dial(entry.server, secure=self._secure_first(entry.server)))
 
     def _secure_first(self, server: Server) -> bool:
-        """Whether TLS must stand before the server says a word; over a WebSocket there is no later
-        moment for it.
-        """
+        """Tell whether TLS comes before INFO; over a WebSocket that is the only time for it."""
         tls = self._options.tls
         return tls is Tls.FIRST or (server.web and (server.tls or tls is Tls.REQUIRED))
 
     def _start_tls(self, info: Info) -> None:
-        """INFO is here: TLS if it is wished or needed, then credentials."""
+        """INFO is here: start TLS if it is wanted or required, then authenticate."""
         if self.server.web and not self._secured and info.tls_required and self._has_credentials():
             self._reason = ServerErr(
                 LinkEffect.ENDS,
                 TlsUnavailable(
-                    f"expected wss:// for credentials, since {self.server} requires TLS: over ws:// they would go in clear"
+                    f"expected wss:// for credentials, since {self.server} requires TLS:"
+                    " over ws:// they would go in clear"
                 ),
             )
             return
@@ -762,7 +754,7 @@ class Connection:
             self._send_connect(self._options.auth)
 
     def _send_connect(self, auth: Auth | None) -> None:
-        """CONNECT and the PING whose PONG proves that it was accepted."""
+        """Send CONNECT and a PING; its PONG proves that the server accepted the client."""
         self._link.move(LinkInput.INTRODUCED)
         options = self._options
         shown = for_server(auth, self.server)
@@ -783,7 +775,7 @@ class Connection:
         self._exchange.ping(encode(connect) + PING)
 
     def _up(self, now: float) -> None:
-        """The handshake is verified: restore what was there, in order, in one go."""
+        """The handshake is verified: restore subscriptions and conversations, in order, at once."""
         self._verified = False
         self._link.move(LinkInput.VERIFIED)
         self._link.timers.stop(LinkTimer.ATTEMPT)
@@ -805,7 +797,7 @@ class Connection:
     # ================================================================== loss
 
     def _lost(self, error: JsprotoError, now: float, *, hang_up: bool = True) -> None:
-        """The link, or the attempt at one, is over."""
+        """The link, or an attempt to open it, has failed or ended."""
         state = self._link.state
         entry = self._pool.current
         reason = self._reason
@@ -843,7 +835,7 @@ class Connection:
             self._dial(now)
 
     def _failed(self, entry: Entry, error: JsprotoError, *, locked_out: bool) -> None:
-        """An attempt failed: perhaps it was the last at this server."""
+        """An attempt failed; mark the server as spent if this was the last attempt at it."""
         self.stats.attempts_failed += 1
         self._failures.append(error)
         self._events.append(Notice(None, NoticeKind.ATTEMPT_FAILED, error))
@@ -856,7 +848,7 @@ class Connection:
             entry.spent = True
 
     def _final_failure(self) -> JsprotoError:
-        """Why nobody could be reached: the one error, or all of them in short, each of them once."""
+        """Return the reason why no server was reached: one error, or all of them, each once."""
         refused = [error for error in self._failures if isinstance(error, AuthorizationFailed)]
         if refused:
             return refused[-1]
@@ -864,13 +856,14 @@ class Connection:
             return self._failures[0]
         said = "; ".join(dict.fromkeys(str(error) for error in self._failures))
         return ConnectFailed(
-            f"expected one of {len(self._pool.entries)} servers to let us in, none did: {said}"
+            f"expected one of {len(self._pool.entries)} servers to accept the client,"
+            f" none did: {said}"
         )
 
     # ================================================================== ends
 
     def _close(self, error: JsprotoError, now: float) -> None:
-        """End everybody, then wait behind a fence."""
+        """End all conversations, then wait for the PONG of a last PING."""
         self._draining = None
         self._exchange.close_all(error, now)
         self._link.timers.stop(LinkTimer.DRAIN)
@@ -880,7 +873,7 @@ class Connection:
         self._exchange.ping()
 
     def _cut(self, error: JsprotoError | None, now: float) -> None:
-        """End at once, in whatever state."""
+        """End at once, in any state."""
         if self._link.state in ATTEMPTING:
             self._exchange.link_lost()
         if self._link.state in OPEN or self._link.state is LinkState.DIALING:
@@ -893,7 +886,7 @@ class Connection:
         self._finish(error, self._unsent)
 
     def _finish(self, error: JsprotoError | None, held: int) -> None:
-        """The last step. ``held``: bytes that the transport still holds."""
+        """Finish; ``held`` is the number of bytes that the transport still holds."""
         unsent = self._outbound.kept_size + held
         if unsent:
             self._events.append(Notice(None, NoticeKind.UNSENT, unsent))
@@ -906,7 +899,7 @@ class Connection:
         self._events.append(Closed(error))
 
     def _drained(self, now: float) -> None:
-        """While draining: once everybody has served what was there, close."""
+        """While draining: close once every conversation has delivered its items."""
         draining = self._draining
         if draining is None:
             return
@@ -929,7 +922,8 @@ class Connection:
             seconds = self._options.connect_timeout
             self._lost(
                 ConnectFailed(
-                    f"expected {self.server} to answer within {seconds} s, stuck at {self.state.name}"
+                    f"expected {self.server} to answer within {seconds} s,"
+                    f" stuck at {self.state.name}"
                 ),
                 now,
             )
@@ -947,19 +941,17 @@ class Connection:
         if quiet is None:
             silent = now - self._link.last_input
             self._lost(
-                StaleConnection(
-                    f"expected a word from {self.server}, none came for {silent:.3g} s"
-                ),
+                StaleConnection(f"expected input from {self.server}, none came for {silent:.3g} s"),
                 now,
             )
         elif quiet:
             self.stats.pings_out += 1
             self._exchange.ping()
 
-    # ================================================================== small things
+    # ================================================================== helpers
 
     def _taken(self, conversation: Conversation[object], now: float) -> None:
-        """After a take that may have said something, unless the conversation is forgotten already."""
+        """Flush after a take that queued commands, or if the conversation is still known."""
         port = conversation.port
         if port.commands or port.notices or port.number in self._exchange.router.conversations:
             self._exchange.flush_conversation(conversation, now)
@@ -970,11 +962,11 @@ class Connection:
         self._drained(now)
 
     def _too_late(self) -> ConversationClosed:
-        """The error of every verb that comes after the end."""
+        """Return the error of every verb after the end."""
         return ConversationClosed("expected an open connection, this one is closed", self._why)
 
     def _at(self, now: float) -> float:
-        """Time does not run backwards: an earlier moment counts as the last one."""
+        """Return the time, which never runs backwards: an earlier one becomes the last one."""
         if now < self._now:
             return self._now
         self._now = now
@@ -985,9 +977,7 @@ class Connection:
         return Parser(max_payload=options.max_payload, max_control_line=options.max_control_line)
 
     def _write(self, data: bytes) -> None:
-        """Write while the link is not up: what is closing still takes it, what comes up later takes
-        it then.
-        """
+        """Write while the link is not up: a closing link sends it, else the next link does."""
         state = self._link.state
         if state is LinkState.CLOSING:
             self._outbound.append(data)
@@ -1002,10 +992,10 @@ class Connection:
 
 
 def _all_of_one_sid(frames: list[Frame]) -> TypeGuard[list[Delivery]]:
-    """Whether these are messages for one sid: a look without a step of ours for each."""
+    """Tell whether these are messages for one sid, without a Python statement for each."""
     if len(frames) == 1:
         return isinstance(frames[0], tuple)
     try:
         return len(set(map(_SID_OF, cast("list[Delivery]", frames)))) == 1
-    except TypeError:  # what is no message has no sid
+    except TypeError:  # a frame that is no message has no sid
         return False

@@ -1,4 +1,4 @@
-"""What a creds file and a JWT say. Nothing is verified here: that is the server's part.
+"""Read creds files and JWTs. Nothing is verified; that is the server's task.
 
 Theory. A creds file holds two fenced blocks, in any order and with any text around them:
 
@@ -6,12 +6,12 @@ Theory. A creds file holds two fenced blocks, in any order and with any text aro
     eyJ0eXAiOiJKV1QiLCJhbGciOiJl...          SUAM...
     ------END NATS USER JWT------            ------END USER NKEY SEED------
 
-A fence is a line that begins and ends with three dashes or more; what stands between decides what
-the block is. A JWT is three parts of URL-safe base64 without padding; the middle one is a JSON
-object, its claims (RFC 7519, and ADR-14 for those of NATS).
+A fence is a line that begins and ends with three dashes or more. Its text says what the block is. A
+JWT is three parts of URL-safe base64 without padding. The middle part is a JSON object, its claims
+(RFC 7519, and ADR-14 for those of NATS).
 
-Whatever is wrong is one typed error, and neither its message nor its context holds anything of what
-was read: all of it is secret.
+Every fault is one typed error. Neither its message nor its context shows anything of the file,
+because all of it is secret.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from jsproto.errors.tree import InvalidCredentials
 from jsproto.wire.nkey import LETTERS, KeyKind, PublicKey, Seed
 from jsproto.wire.secret import RedactedSecret, as_secret
 
-#: A creds file is a few kilobytes; more than this is another file.
+#: A creds file has a few kilobytes; a larger file is not one.
 MAX_CREDS: Final = 1024 * 1024
 
 _DASHES: Final = "---"
@@ -37,13 +37,13 @@ _JWT: Final = re.compile(r"[A-Za-z0-9_-]+\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+")
 @final
 @frozen(kw_only=True)
 class Claims:
-    """What a JWT says of itself.
+    """The claims of a JWT.
 
     Attributes:
-        name: what its maker called it; empty if it has no name.
+        name: the name that its issuer gave it; may be empty.
         subject: the public key that it is about (``sub``).
         issuer: the public key that signed it (``iss``).
-        expires: seconds since 1970 from which on it counts no more (``exp``); ``None`` is never.
+        expires: end of its validity in seconds since 1970 (``exp``); ``None`` is never.
     """
 
     name: str = ""
@@ -53,10 +53,10 @@ class Claims:
 
     @classmethod
     def read(cls, jwt: str) -> Claims:
-        """The claims of a JWT, whoever signed it.
+        """Return the claims of a JWT; the signature is not checked.
 
         Raises:
-            InvalidCredentials: it is no JWT, or a claim has another form than NATS gives it.
+            InvalidCredentials: the text is no JWT, or a claim does not have the form of NATS.
         """
         if not isinstance(jwt, str):
             raise InvalidCredentials(f"expected a JWT as text, got {type(jwt).__name__}")
@@ -84,18 +84,18 @@ class Claims:
 @final
 @frozen(kw_only=True)
 class UserCreds(RedactedSecret):
-    """A user's JWT and the seed that proves it is his."""
+    """A user's JWT, and the seed whose signature proves that the JWT is the user's."""
 
     jwt: str = field(converter=as_secret, repr=False)
     seed: Seed
 
     @classmethod
     def parse(cls, text: str | bytes) -> UserCreds:
-        """What the text of a creds file says.
+        """Parse the text of a creds file.
 
         Raises:
-            InvalidCredentials: not exactly one JWT and one seed of a user, or one of them is
-                damaged.
+            InvalidCredentials: it does not hold exactly one JWT and one seed of a user, or one of
+                them is damaged.
         """
         blocks = _blocks(_lines(text))
         made = cls(jwt=_only(blocks, "JWT"), seed=user_seed(_only(blocks, "SEED")))
@@ -108,20 +108,21 @@ class UserCreds(RedactedSecret):
 
     @property
     def claims(self) -> Claims:
-        """What the JWT says."""
+        """The claims of the JWT."""
         return Claims.read(self.jwt)
 
 
 def user_seed(given: Seed | str | bytes) -> Seed:
-    """The seed of a user, whom alone a server lets in.
+    """Return the seed of a user; a server accepts no other kind from a client.
 
     Raises:
-        InvalidCredentials: it is damaged, or somebody else's.
+        InvalidCredentials: the seed is damaged, or not that of a user.
     """
     seed = given if isinstance(given, Seed) else Seed.parse(given)
     if seed.kind is not KeyKind.USER:
         raise InvalidCredentials(
-            f"expected the seed of a user (S{LETTERS[KeyKind.USER]}...), got one of kind {seed.kind.name}"
+            f"expected the seed of a user (S{LETTERS[KeyKind.USER]}...),"
+            f" got one of kind {seed.kind.name}"
         )
     return seed
 
@@ -138,7 +139,7 @@ def _lines(text: str | bytes) -> list[str]:
 
 
 def _blocks(lines: list[str]) -> list[tuple[str, str]]:
-    """What each block is called and holds; what stands outside of blocks is for people."""
+    """Return name and content of each block; text outside of blocks is ignored."""
     found: list[tuple[str, str]] = []
     open_name: str | None = None
     held: list[str] = []
@@ -157,13 +158,13 @@ def _blocks(lines: list[str]) -> list[tuple[str, str]]:
             )
     if open_name is not None:
         raise InvalidCredentials(
-            "expected an END behind the last BEGIN of the creds file, it is missing"
+            "expected an END after the last BEGIN of the creds file, it is missing"
         )
     return found
 
 
 def _fence(line: str) -> tuple[str, str]:
-    """``BEGIN`` or ``END`` and the name behind it, if the line is a fence."""
+    """Return ``BEGIN`` or ``END`` and the name after it, or empty texts for no fence."""
     if line.startswith(_DASHES) and line.endswith(_DASHES):
         edge, _, name = line.strip("-").strip().upper().partition(" ")
         if edge in {"BEGIN", "END"}:
@@ -189,7 +190,8 @@ def _text(claims: dict[str, object], name: str) -> str:
     return value
 
 
-# What these catch holds what was read, so nothing may be raised while it is being handled.
+# A caught exception holds secret text, so these helpers return None and never raise inside
+# `except`.
 
 
 def _decoded(data: bytes) -> str | None:

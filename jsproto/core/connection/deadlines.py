@@ -1,9 +1,9 @@
 """One heap for the deadlines of all conversations.
 
-A conversation shows one deadline; the agenda knows whose is next. Moving a deadline only pushes the
-new one: the old entry stays in the heap, is stale because the table names another moment, and is
-dropped when it reaches the top. To keep a consumer that moves its deadline for every message from
-growing the heap, the heap is rebuilt when stale entries outnumber live ones.
+Each conversation has one deadline; the heap finds the earliest. A move of a deadline only pushes
+the new one. The old entry stays in the heap and is stale, because the table names another moment.
+It is dropped when it reaches the top. The heap is rebuilt when stale entries outnumber the live
+ones, so that a consumer that moves its deadline for every message does not grow it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class DeadlineHeap(Snapshottable):
         self._table: dict[int, float] = {}
 
     def __len__(self) -> int:
-        """How many keys have a deadline."""
+        """Number of keys with a deadline."""
         return len(self._table)
 
     def put(self, key: int, at: float | None) -> None:
@@ -45,7 +45,7 @@ class DeadlineHeap(Snapshottable):
             heapify(self._heap)
 
     def next(self) -> float | None:
-        """The earliest deadline."""
+        """Return the earliest deadline."""
         heap, table = self._heap, self._table
         while heap:
             at, key = heap[0]
@@ -55,9 +55,7 @@ class DeadlineHeap(Snapshottable):
         return None
 
     def due(self, now: float) -> int | None:
-        """Take out and answer the key whose deadline is earliest and not after ``now``; ``None`` if
-        none is due.
-        """
+        """Remove and return the key with the earliest deadline up to ``now``; ``None`` if none."""
         at = self.next()
         if at is None or at > now:
             return None

@@ -1,22 +1,20 @@
-"""The conversations' side of a connection: who is there, what they said, when they are due.
+"""Keep a connection's conversations: registration, commands, routes, deadlines.
 
-Theory. A conversation is told something, and then it is *stirred*: its port's commands become bytes
-and routes, its notices become events, its deadline goes on the agenda, whoever waits for it is
-named, and it is forgotten once nothing more can come or go. That is the whole life of a
-conversation, and this file is the only place where it happens. Links come and go around it:
-`link_lost` and `restore` are all that it knows of them.
+Theory. A conversation receives an input, and then it is *flushed*. Its commands become bytes and
+routes, its notices become events, and its deadline is noted. Its waiter is named in a `Ready` event
+if it can continue, and the conversation is forgotten when it is finished. All of this happens in
+this file only. `link_lost` and `restore` are all that it knows of links.
 
-A SUB that replaces another leaves the old sid in the table until the PONG behind its UNSUB, so that
-nothing which was on its way is lost. Every PING of this connection is answered in order, so the
-fences are one queue. The one that a drain waits for has a time limit, and a shorter one while the
-server says nothing: behind it the conversation is told as if the PONG had come, and nobody waits
-for a silent server.
+A SUB that replaces another leaves the old sid in the table until the PONG after its UNSUB. So no
+message that was in flight is lost. The server answers the PINGs of a connection in order, so the
+fences are one queue. A drain waits for its fence for a limited time, and for a shorter time while
+the server sends nothing. After that the conversation continues as if the PONG had arrived.
 
-A server that takes no more subscriptions says so without naming the one that it refused
-(`Dispatcher.turn_away`). A SUB is unproven until the PONG behind it, or until something comes for
-it. As long as nothing was given up meanwhile, the server refuses the newest ones, and as many as it
-complains of. After an UNSUB nobody can tell which, and all that are unproven count as refused: none
-may look alive in silence.
+A server that takes no more subscriptions does not name the one that it refused
+(`Dispatcher.turn_away`). A SUB is unproven until the PONG after it, or until a message arrives for
+it. If there was no UNSUB meanwhile, the server refuses the newest SUBs, one for each -ERR. After an
+UNSUB the client cannot know which ones were refused. Then it counts all unproven SUBs as refused,
+so that no subscription looks alive and never delivers.
 """
 
 from __future__ import annotations
@@ -46,13 +44,13 @@ from jsproto.wire.headers import Headers
 
 PING: Final = encode(Ping())
 
-#: What a PONG answers: the port's number and token (0 for the connection's own PINGs) and sids to
-#: forget.
+#: A PING that waits for its PONG: the port's number and token (0 for PINGs of the connection) and
+#: the sids to forget.
 Fence = tuple[int, int, tuple[str, ...]]
 
 
 class Drain(NamedTuple):
-    """What a drain waits for: its fence, until when, and for how many seconds of silence."""
+    """The limits of a drain: its fence, its latest end, and the longest silence in seconds."""
 
     fence: int
     until: float
@@ -62,22 +60,23 @@ class Drain(NamedTuple):
 @final
 @define
 class Stats:
-    """Counters since the connection was made. They only grow, and cost nothing for each message.
+    """Counters since the connection was created. They only grow.
 
     Attributes:
-        messages_in: messages that came: for subscriptions, answers and statuses of the server, and
-            what nobody waited for.
+        messages_in: messages that arrived: for subscriptions, answers and statuses of the server,
+            and messages without a receiver.
         messages_out: messages handed to the transport: publishes, requests, pulls and
             acknowledgements.
-        bytes_in: everything that came over the wire, under TLS and WebSocket: the lines of the
-            protocol too.
-        bytes_out: everything handed to the transport, counted in the same way.
-        dropped: messages that a subscription lost to its own limits.
-        unknown_sid: messages for a subscription that was gone, or answers that nobody waited for.
+        bytes_in: all bytes that arrived, protocol lines included, counted after TLS and WebSocket
+            are removed.
+        bytes_out: all bytes handed to the transport, counted in the same way.
+        dropped: messages that a subscription dropped because of its own limits.
+        unknown_sid: messages for a subscription that is gone, or answers without a receiver.
         connects: links that came up, each after a verified handshake.
-        disconnects: links that were up and were lost; one that was closed in good order is none.
-        attempts_failed: attempts to get a link that came to nothing.
-        errors: ``-ERR`` lines of the server, whatever became of them.
+        disconnects: links that were up and were lost; a link that was closed in good order is not
+            counted.
+        attempts_failed: failed attempts to connect.
+        errors: ``-ERR`` lines of the server of any kind.
         pings_out: PINGs of the keepalive; those of a flush or a drain are not counted.
         pings_in: PINGs of the server. Each is answered by a PONG, or many by one, if the server
             sends more and reads nothing.
@@ -98,7 +97,7 @@ class Stats:
 
     @property
     def reconnects(self) -> int:
-        """Links that came up after the first."""
+        """Number of links that came up after the first."""
         return max(0, self.connects - 1)
 
 
@@ -107,10 +106,10 @@ class Dispatcher:
     """Conversations, their routes, deadlines and bytes.
 
     Attributes:
-        events: what happened, shared with the connection, which hands it out.
-        max_payload: most bytes of headers and payload that the server takes, 0 while unknown.
+        events: the event queue, shared with the connection.
+        max_payload: most bytes of headers and payload that the server accepts, 0 while unknown.
         up: whether the link is up.
-        complaints: what the server said of subscriptions that it does not take, in this segment.
+        complaints: the -ERR lines of this segment about subscriptions that the server refuses.
     """
 
     __slots__ = (
@@ -141,8 +140,7 @@ class Dispatcher:
         self.outbound = Outbound()
         self.agenda = DeadlineHeap()
         self._moved: dict[int, Conversation[object]] = {}
-        #: The fence that a drain waits for, by the port's number; its time is on the agenda under
-        #: that number, negative.
+        #: Drains by the port's number. The agenda holds their deadlines under the negative number.
         self._drains: dict[int, Drain] = {}
         self.events: deque[Event] = deque()
         self.stats = Stats()
@@ -150,27 +148,28 @@ class Dispatcher:
         self.up = False
         self._sids = Sids()
         self._spares = InboxPool()
-        #: Publishes that the server refused, for those who want to know what became of theirs.
+        #: Subjects of publishes that the server refused; publishers ask it about theirs.
         self._denied = Denied()
         self._numbers = 0
         self._muxed = False
         self._pongs: deque[Fence] = deque()
-        #: PONGs of this link so far.
+        #: Number of PONGs on this link.
         self._answered = 0
-        #: SUBs of this link that nothing has proven yet, oldest first: how many PINGs went before,
-        #: the subject and the queue, by sid.
+        #: SUBs of this link that are unproven, oldest first, by sid: number of PINGs sent before,
+        #: subject and queue.
         self._unproven: dict[str, tuple[int, str, str]] = {}
-        #: Whether there was an UNSUB while some were unproven.
+        #: Whether an UNSUB was sent while SUBs were unproven.
         self._gave_up = False
-        #: The sids of those that were refused: their UNSUB gives nothing up.
+        #: Sids of refused SUBs: their UNSUB ends no subscription.
         self._turned_away: set[str] = set()
         self.complaints: list[JsprotoError] = []
 
     # ------------------------------------------------------------------ life of a conversation
 
     def open(self, conversation: Conversation[object], now: float) -> None:
-        """Give it a port, start it, and raise what its first command was refused with; then nothing
-        is left of it.
+        """Register and start a conversation; raise the error that refuses its first command.
+
+        After an error nothing is left of the conversation here.
         """
         self._numbers += 1
         router = self.router
@@ -200,8 +199,9 @@ class Dispatcher:
             raise conversation.error
 
     def flush_conversation(self, conversation: Conversation[object], now: float) -> None:
-        """After it was told something: send, note its deadline, wake who waits, forget it if it is
-        finished.
+        """Flush after an input: send commands, note the deadline, wake waiters.
+
+        A finished conversation is forgotten.
         """
         port = conversation.port
         while port.commands:
@@ -229,9 +229,7 @@ class Dispatcher:
             self.events.append(Ready(conversation))
 
     def offered(self, conversation: Conversation[object], now: float) -> None:
-        """After it was opened, or took an item of the user: `flush_conversation`, or only its
-        deadline where there is nothing else to do.
-        """
+        """Flush after an item of the user; if there is nothing to do, only note the deadline."""
         port = conversation.port
         if (
             port.commands
@@ -244,8 +242,11 @@ class Dispatcher:
             self._moved[port.number] = conversation
 
     def tick(self, now: float, heard: float) -> None:
-        """Tell everybody whose deadline has come, each once. ``heard``: when the server said
-        something last.
+        """Call every conversation whose deadline has come, each once.
+
+        Args:
+            now: the time.
+            heard: when the last bytes of the server arrived.
         """
         due: list[int] = []
         self._note()
@@ -254,7 +255,7 @@ class Dispatcher:
         for number in due:
             conversation = self.router.conversations.get(abs(number))
             if conversation is None:
-                continue  # it was over by its drain
+                continue  # it ended with its drain
             if number < 0:
                 drain = self._drains[-number]
                 moment = min(heard + drain.silence, drain.until)
@@ -271,8 +272,13 @@ class Dispatcher:
     def limit_drain(
         self, conversation: Conversation[object], now: float, *, until: float, silence: float
     ) -> None:
-        """Its drain waits for its newest fence, but not beyond this moment, and no longer than the
-        server is silent for so many seconds.
+        """Limit the wait of a drain for its newest fence.
+
+        Args:
+            conversation: the conversation that drains.
+            now: the time.
+            until: the latest end of the wait.
+            silence: seconds without input after which the wait ends.
         """
         port = conversation.port
         self._drains[port.number] = Drain(port.fences[-1], until, silence)
@@ -283,37 +289,35 @@ class Dispatcher:
             self.agenda.put(-number, None)
 
     def next_deadline(self) -> float | None:
-        """When `tick` is due at the latest."""
+        """Return the latest time for `tick`."""
         self._note()
         return self.agenda.next()
 
     def _note(self) -> None:
-        """Put the deadlines of those who were stirred on the agenda, each once however often it
-        was.
-        """
+        """Put the deadlines of the flushed conversations on the agenda, each once."""
         known = self.router.conversations
         for number, conversation in self._moved.items():
             self.agenda.put(number, conversation.deadline if number in known else None)
         self._moved.clear()
 
     def close_all(self, error: JsprotoError, now: float) -> None:
-        """The connection ends: so does everybody."""
+        """The connection ends: end every conversation."""
         for conversation in list(self.router.conversations.values()):
             conversation.closed(error, now)
             self.flush_conversation(conversation, now)
 
     def clear(self) -> None:
-        """Nothing is left: no route, no deadline, no fence."""
+        """Drop all routes, deadlines and fences."""
         self.router.conversations.clear()
         self.router.clear_routes()
         self.agenda = DeadlineHeap()
         self._moved.clear()
         self._pongs.clear()
 
-    # ------------------------------------------------------------------ what comes in
+    # ------------------------------------------------------------------ input
 
     def deliver(self, sid: str, run: list[Delivery], now: float) -> None:
-        """Messages of one sid, in order."""
+        """Deliver messages of one sid, in order."""
         self.stats.messages_in += len(run)
         conversation = self.router.routes.get(sid)
         if conversation is not None:
@@ -332,15 +336,13 @@ class Dispatcher:
             self.router.unknown += len(run)
 
     def ponged(self, now: float) -> bool:
-        """A PONG came. ``True`` if it answers a PING of the connection's own and was the last that
-        is owed.
-        """
+        """Process a PONG; ``True`` if it answers the connection's own, last outstanding PING."""
         if not self._pongs:
             return False
         number, token, sids = self._pongs.popleft()
         self._answered += 1
         if self.complaints:
-            self.turn_away(now)  # The server read these SUBs before the PING that it answers now.
+            self.turn_away(now)  # the server read these SUBs before this PING
         if self._unproven:
             self._prove()
         for sid in sids:
@@ -356,9 +358,9 @@ class Dispatcher:
         return not token and not self._pongs
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """The server refused a command: whoever sent one like that knows what it means."""
+        """Report a refused command to every conversation; each decides whether it is concerned."""
         if subject == self.router.mux_subject:
-            self._muxed = False  # whoever calls next tries it again, and hears of it too
+            self._muxed = False  # the next request subscribes again, and hears of a refusal too
         if isinstance(error, PermissionViolation) and error.operation == "publish":
             self._denied.add(subject)
         for conversation in list(self.router.conversations.values()):
@@ -366,9 +368,7 @@ class Dispatcher:
             self.flush_conversation(conversation, now)
 
     def turn_away(self, now: float) -> None:
-        """The server took no more subscriptions, and refused one for each complaint, of those that
-        were sent since the last PONG.
-        """
+        """Report refused SUBs: the server refused one for each complaint since the last PONG."""
         said = str(self.complaints[0])
         unproven = [sid for sid in self._unproven if not self._heard_of(sid)]
         refused = unproven if self._gave_up else unproven[-len(self.complaints) :]
@@ -379,7 +379,7 @@ class Dispatcher:
             self.refused(subject, SubscriptionLimit(said, subject, "subscription", queue, sid), now)
 
     def _heard_of(self, sid: str) -> bool:
-        """Whether something came for a subscription, or nobody waits for it any more."""
+        """Tell whether a message arrived for a sid, or its conversation is gone."""
         if sid == MUX_SID:
             return False
         conversation = self.router.routes.get(sid)
@@ -388,7 +388,7 @@ class Dispatcher:
         )
 
     def _prove(self) -> None:
-        """A PONG came: the server has taken what went before its PING."""
+        """A PONG came: the server has accepted the SUBs before its PING."""
         for sid, (before, _, _) in list(self._unproven.items()):
             if before >= self._answered:
                 return
@@ -401,7 +401,7 @@ class Dispatcher:
         self._turned_away.clear()
 
     def report_unknown(self) -> None:
-        """Say how many frames nobody waited for."""
+        """Report how many messages had no receiver."""
         self.stats.unknown_sid += self.router.unknown
         self.events.append(Notice(None, NoticeKind.UNKNOWN_SID, self.router.unknown))
         self.router.unknown = 0
@@ -409,19 +409,19 @@ class Dispatcher:
     # ------------------------------------------------------------------ links
 
     def ping(self, data: bytes = PING) -> None:
-        """Send a PING of the connection's own, perhaps with bytes before it."""
+        """Send a PING of the connection's own, after ``data`` if given."""
         self._pongs.append((0, 0, ()))
         self.outbound.append_control(data)
 
     def link_lost(self) -> None:
-        """Bytes and fences of the link are void, whether it was up or only an attempt."""
+        """Drop the bytes and fences of the link, whether it was up or only an attempt."""
         self._pongs.clear()
         self._answered = 0
         self._forget_refusals()
         self.outbound.lost()
 
     def unplug(self) -> None:
-        """No port can send any more."""
+        """Mark every port as unable to send."""
         self.up = False
         self._spares.clear()
         for number in list(self._drains):
@@ -432,7 +432,7 @@ class Dispatcher:
             conversation.port.fences.clear()
 
     def tell_down(self, error: JsprotoError, now: float) -> None:
-        """The link that was up is lost: tell everybody."""
+        """The link that was up is lost: tell every conversation."""
         self.unplug()
         self.router.link_lost()
         for conversation in list(self.router.conversations.values()):
@@ -440,8 +440,10 @@ class Dispatcher:
             self.flush_conversation(conversation, now)
 
     def restore(self, now: float) -> None:
-        """A link is up: subscriptions first, then those who ask again, then what was kept, then the
-        fences behind it.
+        """Restore after a link came up.
+
+        The order is: subscriptions, conversations that ask again, kept publishes, then
+        conversations that must follow the kept publishes.
         """
         self.up = True
         if self._muxed:
@@ -463,13 +465,13 @@ class Dispatcher:
                 conversation.link_up(now)
                 self.flush_conversation(conversation, now)
 
-    # ------------------------------------------------------------------ what goes out
+    # ------------------------------------------------------------------ output
 
     def encoded(self, publish: Publish) -> bytes:
-        """The bytes of a publish that the server will take; its limit is that of the newest INFO.
+        """Return the bytes of a publish; the size limit is that of the newest INFO.
 
         Raises:
-            InvalidSubject, InvalidHeader, PayloadTooLarge: it can't be sent.
+            InvalidSubject, InvalidHeader, PayloadTooLarge: it cannot be sent.
         """
         return encode_publish(
             publish.subject,
@@ -482,11 +484,9 @@ class Dispatcher:
     def _post(
         self, number: int, subject: str, payload: bytes | str, reply: str, headers: Headers | None
     ) -> None:
-        """Write what will be answered below a port's own inbox; the way of `Port.ask` around the
-        commands.
+        """Encode a request at once, without a command: the fast path of `Port.ask`.
 
-        Whoever asks waits from now on, so its deadline is to be noted, whatever it is asked by: a
-        take too.
+        The caller waits for an answer now, so its deadline is noted, also when a take asked.
         """
         self._moved[number] = self.router.conversations[number]
         self.outbound.append_bound(
@@ -496,9 +496,7 @@ class Dispatcher:
         )
 
     def _publish(self, conversation: Conversation[object], command: Publish, now: float) -> None:
-        """One publish; what can't be encoded or is too large is refused here, in the place of the
-        server.
-        """
+        """Send one publish; a publish that cannot be encoded is refused here, as a server would."""
         try:
             data = self.encoded(command)
         except LocalProtocolError as error:
@@ -510,9 +508,7 @@ class Dispatcher:
         self.outbound.append_bound(data)
 
     def _send(self, conversation: Conversation[object], now: float) -> None:
-        """Turn a port's commands into bytes and routes. While the link is down only the routes
-        change.
-        """
+        """Turn a port's commands into bytes and routes; only into routes while the link is down."""
         port = conversation.port
         router = self.router
         outbound = self.outbound
@@ -545,9 +541,7 @@ class Dispatcher:
             outbound.append_control(PING)
 
     def _keep(self, port: Port, inbox: Inbox) -> None:
-        """Keep an inbox for whoever asks the same next; one too many is given up, and nothing can
-        come to it.
-        """
+        """Keep an inbox for the next equal request; unsubscribe one if there are too many."""
         port.clean = None
         sid = self._spares.keep(port.asked, inbox)
         self._unproven.pop(inbox[0], None)

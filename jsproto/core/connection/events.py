@@ -1,8 +1,8 @@
-"""What the connection tells: a closed union, drained with ``next_event``.
+"""The events of a connection: a closed union, drained with ``next_event``.
 
-Four are for the adapter, which knows *how*: dial, upgrade to TLS, hang up, and find credentials.
-The others are for everybody and say what happened; by the time an event is out, the observable
-state already agrees with it.
+Four events are work for the adapter: dial, upgrade to TLS, hang up, and find credentials. The
+others report what happened. The state of the connection already agrees with an event when it comes
+out.
 """
 
 from __future__ import annotations
@@ -20,39 +20,38 @@ from jsproto.wire.secret import as_secret
 
 
 class NoticeKind(Enum):
-    """What a `Notice` of the connection is about; conversations add kinds of their own."""
+    """The subject of a `Notice` of the connection; conversations have their own kinds."""
 
-    #: An attempt to connect failed; the detail is the error. The next one is on the agenda.
+    #: An attempt to connect failed; the detail is the error. The next attempt is scheduled.
     ATTEMPT_FAILED = "ATTEMPT_FAILED"
     #: A ``-ERR`` of the server that does not end the link by itself; the detail is the typed error.
     SERVER_ERROR = "SERVER_ERROR"
-    #: The server announced others, or some vanished; the detail is a `PoolChange`.
+    #: The server announced new servers, or some are gone; the detail is a `PoolChange`.
     POOL_CHANGED = "POOL_CHANGED"
-    #: The server announced more servers than are taken; the detail is the number left out.
+    #: The server announced more servers than the pool accepts; the detail is the number left out.
     POOL_TRUNCATED = "POOL_TRUNCATED"
-    #: Frames came for a subscription that is gone; the detail is their number.
+    #: Frames arrived for a subscription that is gone; the detail is their number.
     UNKNOWN_SID = "UNKNOWN_SID"
-    #: Messages were dropped by a subscription's own policy; the detail is their number.
+    #: A subscription dropped messages by its own policy; the detail is their number.
     SLOW_CONSUMER = "SLOW_CONSUMER"
-    #: What was written and did not leave: the transport still held it when the link ended, or
-    #: refused it; or published messages that were kept will not be sent, because the connection was
-    #: closed, or because they are larger than what the server of the new link takes. The detail is
-    #: their bytes, at most: of a TCP stream nobody knows more.
+    #: Bytes were not sent; the detail is an upper bound of their number. Either the transport still
+    #: held them when the link ended, or refused them. Or kept publishes will not be sent, because
+    #: the connection was closed or because they exceed the limit of the new server.
     UNSENT = "UNSENT"
-    #: What may be written once was asked for again, and nothing was sent; the detail is the
+    #: A command that may be written once was used again, and nothing was sent; the detail is the
     #: `Settleable`.
     REPEATED = "REPEATED"
-    #: A drain did not end within its time: that of the connection was cut, that of one conversation
-    #: waited for the server in vain.
+    #: A drain did not end in time. The drain of the connection was cut; that of one conversation
+    #: continued without the server's PONG.
     DRAIN_TIMEOUT = "DRAIN_TIMEOUT"
 
 
 @final
 @frozen
 class Dial:
-    """Open a byte stream to ``server``, then say ``transport_up`` or ``transport_down``.
+    """Open a byte stream to ``server``, then call ``transport_up`` or ``transport_down``.
 
-    ``secure``: put TLS over it first, and say ``transport_up`` only when TLS stands.
+    With ``secure``, start TLS first, and call ``transport_up`` only when TLS is up.
     """
 
     server: Server
@@ -62,9 +61,7 @@ class Dial:
 @final
 @frozen
 class Upgrade:
-    """Put TLS over the byte stream that is open, then say ``transport_up`` again, or
-    ``transport_down``.
-    """
+    """Start TLS on the open byte stream, then call ``transport_up`` or ``transport_down``."""
 
     server: Server
 
@@ -72,8 +69,9 @@ class Upgrade:
 @final
 @frozen
 class Authenticate:
-    """Credentials are needed: answer with ``authenticate``. ``nonce`` is what a key would sign,
-    empty if none was sent.
+    """Credentials are needed: call ``authenticate``.
+
+    ``nonce`` is the text that a key signs; it is empty if the server sent none.
     """
 
     server: Server
@@ -83,9 +81,7 @@ class Authenticate:
 @final
 @frozen
 class HangUp:
-    """Send what is left in ``data_to_send``, then close the byte stream; no ``transport_down`` is
-    expected.
-    """
+    """Send the rest of ``data_to_send``, then close the stream; do not call ``transport_down``."""
 
     reason: str
 
@@ -93,7 +89,7 @@ class HangUp:
 @final
 @frozen
 class Connected:
-    """The handshake is verified. ``resumed`` tells a reconnect from the first time."""
+    """The handshake is verified. ``resumed`` is true for a reconnect."""
 
     info: Info
     resumed: bool
@@ -110,7 +106,7 @@ class Disconnected:
 @final
 @frozen
 class LameDuck:
-    """The server is about to stop serving; the connection moves on by itself if another is known."""
+    """The server will stop serving; the connection moves by itself if another server is known."""
 
     server: Server
 
@@ -118,7 +114,7 @@ class LameDuck:
 @final
 @frozen
 class Closed:
-    """The connection is over; nothing follows. ``error`` is ``None`` if it was asked for."""
+    """The connection is over; no event follows. ``error`` is ``None`` if the user closed it."""
 
     error: JsprotoError | None
 
@@ -126,11 +122,9 @@ class Closed:
 @final
 @define(
     unsafe_hash=True
-)  # one for each run of messages: a frozen one costs three times as much to make
+)  # one for each run of messages: creating a frozen one costs three times more
 class Ready:
-    """Whoever was told to wait may ask again; ``None`` is the outbound buffer of the connection
-    itself.
-    """
+    """The waiter of this conversation may continue; ``None``: the outbound buffer has room."""
 
     conversation: Conversation[object] | None
 
@@ -138,9 +132,7 @@ class Ready:
 @final
 @frozen
 class Notice:
-    """Something worth knowing that ends nothing. ``conversation`` is ``None`` for the connection
-    itself.
-    """
+    """Information that ends nothing. ``conversation`` is ``None`` for the connection itself."""
 
     conversation: Conversation[object] | None
     kind: Enum

@@ -1,19 +1,18 @@
-"""The life of the byte stream to one server after another.
+"""The state machine of the byte stream to one server after another.
 
-Theory. One link at a time, and one attempt after another:
+Theory. There is one link at a time, and one attempt after another:
 
-    WAITING ─▶ DIALING ─▶ GREETED ─▶ [UPGRADING ─▶ SECURED] ─▶ [ASKING] ─▶ CHECKING ─▶ UP ─▶ WAITING
-    ...
-                                                                                      └▶ CLOSING ─▶
-                                                                                      CLOSED
+    WAITING ─▶ DIALING ─▶ GREETED ─▶ [UPGRADING ─▶ SECURED] ─▶ [ASKING] ─▶ CHECKING
+    CHECKING ─▶ UP ─▶ WAITING ...
+                   └▶ CLOSING ─▶ CLOSED
 
-``GREETED`` waits for INFO on an open stream, ``UPGRADING`` for the adapter to put TLS over it,
-``ASKING`` for credentials, ``CHECKING`` for the PONG behind our CONNECT: only that PONG proves that
-the server let us in, at the first connect and at every reconnect alike. One deadline spans a whole
-attempt, from dial to PONG, whatever phase hangs.
+In ``GREETED`` the stream is open and the client waits for INFO. In ``UPGRADING`` the adapter starts
+TLS on it. In ``ASKING`` the client waits for credentials. In ``CHECKING`` it waits for the PONG
+after its CONNECT. Only that PONG proves that the server accepted the client, at the first connect
+and at every reconnect. One deadline covers a whole attempt, from dial to PONG.
 
-The table says where an input leads; the connection decides what is sent. The keepalive is
-arithmetic over the moment of the last input: only what comes in proves life, writing never
+The table gives the next state; the connection decides what to send. The keepalive is computed from
+the time of the last input. Only received bytes prove that the server is alive; a write never
 postpones a PING.
 """
 
@@ -28,53 +27,53 @@ from jsproto.errors.tree import LocalProtocolError
 
 
 class LinkState(IdentityEnum):
-    """Where the link is."""
+    """The state of the link."""
 
-    #: There is no link; the next dial has its time.
+    #: There is no link; the next dial is scheduled.
     WAITING = "WAITING"
-    #: A byte stream was asked for.
+    #: The adapter was asked for a byte stream.
     DIALING = "DIALING"
-    #: The byte stream is open; INFO is waited for, and then judged.
+    #: The byte stream is open; the client waits for INFO and checks it.
     GREETED = "GREETED"
-    #: The adapter puts TLS over the stream.
+    #: The adapter starts TLS on the stream.
     UPGRADING = "UPGRADING"
-    #: Credentials were asked for.
+    #: The client waits for credentials.
     ASKING = "ASKING"
-    #: CONNECT and PING went out; only the PONG proves that the server let us in.
+    #: CONNECT and PING were sent; only the PONG proves that the server accepted the client.
     CHECKING = "CHECKING"
-    #: The server let us in.
+    #: The server accepted the client.
     UP = "UP"
-    #: We leave: the server may still read what was sent.
+    #: The client leaves; the server may still read what was sent.
     CLOSING = "CLOSING"
-    #: Over.
+    #: The connection is over.
     CLOSED = "CLOSED"
 
 
 class LinkInput(IdentityEnum):
-    """What happens to it."""
+    """The inputs of the link."""
 
     #: The time to dial has come.
     DIAL = "DIAL"
     #: The byte stream exists.
     TRANSPORT_UP = "TRANSPORT_UP"
-    #: INFO came, and TLS is wished or needed.
+    #: INFO came, and TLS is wanted or required.
     TLS_NEEDED = "TLS_NEEDED"
-    #: The adapter shall say who we are.
+    #: The adapter has to provide credentials.
     CREDENTIALS_NEEDED = "CREDENTIALS_NEEDED"
-    #: CONNECT went out.
+    #: CONNECT was sent.
     INTRODUCED = "INTRODUCED"
-    #: Its PONG came.
+    #: The PONG after CONNECT came.
     VERIFIED = "VERIFIED"
-    #: The stream, or the attempt at one, is over.
+    #: The stream, or the attempt to open it, is over.
     LOST = "LOST"
-    #: The user leaves in good order.
+    #: The user closes in good order.
     CLOSE = "CLOSE"
-    #: It ends at once.
+    #: The connection ends at once.
     CUT = "CUT"
 
 
 class LinkTimer(IdentityEnum):
-    """What the link waits for, in the order in which timers of the same moment fire."""
+    """The timers of the link, in the order in which timers of the same moment fire."""
 
     DRAIN = "DRAIN"
     CLOSE = "CLOSE"
@@ -127,7 +126,7 @@ ATTEMPTING: Final = frozenset(
         LinkState.CHECKING,
     }
 )
-#: States in which nothing new begins.
+#: States in which no new conversation may begin.
 OVER: Final = frozenset({LinkState.CLOSING, LinkState.CLOSED})
 
 
@@ -135,8 +134,8 @@ class Link(Snapshottable):
     """State, timers and keepalive of the link.
 
     Attributes:
-        last_input: when bytes came in last.
-        pings_out: keepalive PINGs of this link that nothing has come in after.
+        last_input: when the last bytes arrived.
+        pings_out: keepalive PINGs since the last bytes arrived.
     """
 
     __slots__ = ("_interval", "_max_out", "last_input", "pings_out", "state", "timers")
@@ -157,10 +156,10 @@ class Link(Snapshottable):
         self.pings_out = 0
 
     def move(self, what: LinkInput) -> None:
-        """Follow the table.
+        """Move to the next state by the table.
 
         Raises:
-            LocalProtocolError: the input has no place in this state.
+            LocalProtocolError: the input is not allowed in this state.
         """
         try:
             self.state = TRANSITIONS[self.state][what]
@@ -170,19 +169,17 @@ class Link(Snapshottable):
             ) from None
 
     def alive(self, now: float) -> None:
-        """Bytes came in."""
+        """Bytes arrived."""
         self.last_input = now
         self.pings_out = 0
 
     def watch(self, now: float) -> None:
-        """A link begins: no PING is owed, the interval starts."""
+        """A link begins: no PING is outstanding, and the interval starts."""
         self.alive(now)
         self.timers.set(LinkTimer.PING, now + self._interval)
 
     def quiet(self, now: float) -> bool | None:
-        """The keepalive timer fired: ``True`` send a PING, ``False`` all is well, ``None`` the link
-        is stale.
-        """
+        """The keepalive timer fired: ``True``: send a PING, ``False``: wait, ``None``: stale."""
         due = self.last_input + self._interval * (self.pings_out + 1)
         if due > now:
             self.timers.set(LinkTimer.PING, due)

@@ -1,7 +1,7 @@
-"""How a connection behaves. Everything has a default that a long-running service would choose.
+"""The options of a connection. The defaults suit a long-running service.
 
-All times are seconds or a `timedelta`, all sizes bytes. Options are checked here, once, before
-anything is dialled.
+All times are seconds or a `timedelta`, all sizes are bytes. Options are checked here, once, before
+the connection dials.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from jsproto.wire.subjects import subject_prefix
 
 
 class Tls(Enum):
-    """What we want of TLS; the URL scheme ``tls://`` and a server that requires it count too."""
+    """The client's use of TLS; the URL scheme ``tls://`` and the server's INFO count too."""
 
-    #: As the URL says; a server that requires TLS gets it.
+    #: As the URL says; if the server requires TLS, the client uses it.
     IF_ASKED = "IF_ASKED"
-    #: Never connect without.
+    #: Never connect without TLS.
     REQUIRED = "REQUIRED"
-    #: Never connect without, and have TLS stand before the server says a word (``handshake_first``,
-    #: nats-server 2.10.4).
+    #: Never connect without TLS, and start TLS before INFO (``handshake_first``, nats-server
+    #: 2.10.4).
     FIRST = "FIRST"
-    #: Take it wherever it is offered, connect in clear where it is not.
+    #: Use TLS if the server offers it, else connect in plaintext.
     IF_OFFERED = "IF_OFFERED"
 
 
 def servers_of(given: str | Server | Iterable[str | Server]) -> tuple[Server, ...]:
-    """Servers from URLs (several may stand in one text, with commas between) or ready made.
+    """Return servers from URLs or from `Server` values; one text may hold several URLs.
 
     Raises:
-        InvalidConfig: a URL that is none, or a comma in user info: what stands before it would be
-            looked up as a host.
+        InvalidConfig: a URL is invalid, or user info contains a comma. The text before that comma
+            would be resolved as a host name.
     """
     if isinstance(given, Server):
         return (given,)
@@ -47,14 +47,16 @@ def servers_of(given: str | Server | Iterable[str | Server]) -> tuple[Server, ..
         parts = [each.strip() for each in given.split(",") if each.strip()]
         if any("@" in each and "://" not in each for each in parts[1:]):
             raise InvalidConfig(
-                f"expected a scheme with each server URL of a list that has user info, got none: {ENCODE}"
+                "expected a scheme with each server URL of a list that has user info,"
+                f" got none: {ENCODE}"
             )
         return tuple(Server.parse(each) for each in parts)
     if not isinstance(cast("object", given), Iterable) or isinstance(
         cast("object", given), (bytes, bytearray, memoryview)
     ):
         raise InvalidConfig(
-            f"expected a server URL as text, a Server, or a collection of them, got {type(given).__name__}"
+            "expected a server URL as text, a Server, or a collection of them,"
+            f" got {type(given).__name__}"
         )
     found: list[Server] = []
     for each in given:
@@ -70,9 +72,8 @@ def _not_empty(
 
 
 def _auth(_self: object, _attribute: Attribute[Auth | None], value: object) -> None:
-    if value is not None and not isinstance(
-        value, Auth
-    ):  # what it is stays unsaid, it may be a secret
+    # The message does not show the value, because it may be a secret.
+    if value is not None and not isinstance(value, Auth):
         raise InvalidConfig(
             f"expected an Auth as auth, as Auth(user=..., password=...), got {type(value).__name__}"
         )
@@ -133,7 +134,7 @@ def _waits(values: Iterable[float | timedelta]) -> tuple[float, ...]:
 
 
 def _for_ever(value: int | None) -> int | None:
-    """Other clients write -1 for it."""
+    """Convert -1, which other clients use for "without end", to ``None``."""
     return None if value == -1 and not isinstance(value, bool) else value
 
 
@@ -148,39 +149,38 @@ class Options:
 
     Attributes:
         servers: URLs or `Server` values; a single URL may be given as it is.
-        auth: static credentials; user info in a URL counts when no user and no token is given here.
-            A user without a password here, beside a password in a URL, is refused: that password
-            would not be sent.
+        auth: static credentials. User info in a URL is used when no user and no token is given
+            here. A user without a password here, together with a password in a URL, is refused,
+            because that password would not be sent.
         ask_for_credentials: ask with an `Authenticate` event at each handshake instead.
         inbox_prefix: first tokens of every inbox of this connection.
-        connect_timeout: from dial to the verified handshake of one attempt.
-        connect_sweeps: how often all servers are tried before the first connect fails; ``None`` is
-            for ever.
-        max_reconnects: attempts at one server in a row before it is given up; ``None`` (or -1) is
-            for ever. With 0 a lost link closes the connection.
-        reconnect_wait: least time between two attempts at one server; doubles up to
+        connect_timeout: seconds from dial to the verified handshake of one attempt.
+        connect_sweeps: how often all servers are tried before the first connect fails; ``None``
+            means without end.
+        max_reconnects: attempts at one server in a row before the client drops it; ``None`` (or -1)
+            means without end. With 0 a lost link closes the connection.
+        reconnect_wait: least time between two attempts at one server; it doubles up to
             ``reconnect_wait_max``.
-        reconnect_waits: other waits in their place, one by one: before the second attempt at one
-            server in a row, the third and so on; the last goes on for ever. They are kept to
-            exactly, without jitter.
+        reconnect_waits: used instead of the doubling: the wait before the second attempt at one
+            server in a row, the third, and so on. The last one repeats. No jitter is added.
         reconnect_jitter: most random time added to that wait (``reconnect_jitter_tls`` with TLS).
         randomize: shuffle the servers once at the start.
         ignore_gossip: do not learn servers from INFO.
         move_on_lame_duck: leave a server that announces its end, if another is known.
-        ping_interval: silence after which a PING is sent; ``max_pings_out`` of them unanswered end
-            the link.
-        max_payload: most that a delivered frame may announce; INFO can only lower it.
-        max_control_line: most bytes of a line that the server says, with subject and reply; more is
-            needed only where the server's own ``max_control_line`` was raised, which INFO does not
-            tell.
-        outbound_high: above so many unsent bytes `send` says ``False``; below ``outbound_low`` it
-            is `Ready` again.
+        ping_interval: silence after which the client sends a PING; ``max_pings_out`` unanswered
+            ones end the link.
+        max_payload: most bytes that a delivered frame may announce; INFO can only lower it.
+        max_control_line: most bytes of a line of the server, with subject and reply. A higher value
+            is needed only where the server's own ``max_control_line`` was raised, which INFO does
+            not show.
+        outbound_high: above this number of unsent bytes `send` returns ``False``; below
+            ``outbound_low`` a `Ready` event follows.
         max_backlog: most bytes of publishes kept while no link is up; 0 keeps none.
-        drain_timeout: a drain of the connection that takes longer is cut; one of a single feed
-            waits so long for the server.
-        drain_silence: a drain that waits for the server goes on without it when it has said nothing
-            for so long, whatever ``drain_timeout`` allows.
-        close_timeout: how long `close` waits for the server to have read everything.
+        drain_timeout: a drain of the connection that takes longer is cut; a drain of one
+            conversation waits this long for the server.
+        drain_silence: a drain stops waiting for a server that has sent nothing for this long, even
+            if ``drain_timeout`` is longer.
+        close_timeout: how long `close` waits until the server has read everything.
     """
 
     servers: tuple[Server, ...] = field(

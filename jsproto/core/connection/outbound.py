@@ -1,16 +1,15 @@
-"""Bytes on their way out, and those that wait for a link.
+"""The bytes to send, and the bytes that wait for a link.
 
-Theory. Two kinds of bytes share one stream. What belongs to a link (CONNECT, SUB, pulls, calls,
-PING) must never reach another link: a request repeated on a new link is a duplicate, an old UNSUB
-kills a new subscription. What the user published or acked belongs to the user: if it was not handed
-to the transport when the link was lost, it is known to be unsent and goes out on the next link,
-behind the restored subscriptions, in order and once. What was handed over is gone, whatever became
-of it.
+Theory. Two kinds of bytes share one stream. Commands of a link (CONNECT, SUB, pulls, requests,
+PING) must never be sent on another link: a repeated request is a duplicate, and an old UNSUB ends a
+new subscription. Publishes and acks belong to the user. If they were not handed to the transport
+when the link was lost, they are known to be unsent. They are sent on the next link, after the
+restored subscriptions, in order and once. Bytes that were handed to the transport are not sent
+again.
 
-Everything is appended as encoded bytes and joined once. The positions of link-bound pieces are kept
-in a set, because they are the rare ones. Bytes are counted when somebody asks how many they are,
-and messages as the pieces that are none of the rare commands: an ack is too common to be counted
-alone.
+Everything is appended as encoded bytes and joined once. A set holds the positions of pieces that
+belong to a link, because they are rare. Bytes are counted only on request. Messages are counted as
+the pieces that are no such commands, because counting each ack would cost too much.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ class Outbound(Snapshottable):
 
     Attributes:
         append: add a publish or an ack of the user.
-        messages: messages that were handed over so far.
-        pieces: the encoded commands that wait for `take`, oldest first, to be read only; until a
+        messages: number of messages that were handed over.
+        pieces: the encoded commands that wait for `take`, oldest first. Only read it; until a
             `restore` it is always the same list.
-        kept: publishes that wait for a link; ``kept_size`` are their bytes.
+        kept: publishes that wait for a link; ``kept_size`` is their size in bytes.
     """
 
     __slots__ = (
@@ -66,7 +65,7 @@ class Outbound(Snapshottable):
 
     @property
     def size(self) -> int:
-        """Bytes that wait for `take`."""
+        """Number of bytes that wait for `take`."""
         pieces = self.pieces
         if self._counted < len(pieces):
             self._size += sum(map(len, pieces[self._counted :]))
@@ -74,12 +73,12 @@ class Outbound(Snapshottable):
         return self._size
 
     def append_bound(self, data: bytes) -> None:
-        """Add a message that belongs to the present link only."""
+        """Add a message that belongs to the current link only."""
         self._bound.add(len(self.pieces))
         self.pieces.append(data)
 
     def append_control(self, data: bytes) -> None:
-        """Add what is no message: commands that belong to the present link only."""
+        """Add a command that is no message and belongs to the current link only."""
         self._controls += 1
         self.append_bound(data)
 
@@ -89,7 +88,7 @@ class Outbound(Snapshottable):
         self.kept_size += len(data)
 
     def take(self) -> bytes:
-        """Everything that must go to the transport now; it is handed over."""
+        """Return and remove all bytes that must go to the transport now."""
         pieces = self.pieces
         if not pieces:
             return b""
@@ -102,17 +101,17 @@ class Outbound(Snapshottable):
         return data
 
     def lost(self) -> None:
-        """The link is gone: keep what is the user's and was not handed over, forget the rest."""
+        """The link is lost: keep the user's bytes that were not handed over, drop the rest."""
         saved = [data for at, data in enumerate(self.pieces) if at not in self._bound]
         self.kept[:0] = saved
         self.kept_size += sum(map(len, saved))
         self._emptied()
 
     def resume(self, max_payload: int = 0) -> int:
-        """A link is up and the subscriptions are restored: what was kept follows.
+        """Append the kept bytes after the restored subscriptions; return the bytes left out.
 
-        What this server would not take (``max_payload`` > 0) is left out, since it would end the
-        link and lose all that stands behind it. Answers how many bytes those are.
+        With ``max_payload`` > 0, larger publishes are left out. The server would close the
+        connection because of them, and everything after them would be lost.
         """
         fit = [data for data in self.kept if not max_payload or announced(data) <= max_payload]
         left_out = self.kept_size - sum(map(len, fit))
@@ -122,7 +121,7 @@ class Outbound(Snapshottable):
         return left_out
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         super().restore(data)
         self._size = self._counted = 0
         self.append = self.pieces.append
@@ -134,7 +133,7 @@ class Outbound(Snapshottable):
 
 
 def announced(frame: bytes) -> int:
-    """Bytes of headers and payload that an encoded PUB or HPUB announces; 0 for any other command."""
+    """Return the header and payload bytes that a PUB or HPUB announces; 0 for other commands."""
     if frame[:4] not in {b"PUB ", b"HPUB"}:
         return 0
     return int(frame[: frame.index(b"\r\n")].rpartition(b" ")[2])

@@ -1,8 +1,8 @@
-"""What a ``-ERR`` of the server means: for the link, for the credentials, and as a typed error.
+"""Understand a ``-ERR`` of the server: its effect on the link, and its typed error.
 
-The texts are the server's (`server/errors.go`, `server/client.go`); they are matched without case
-by how they begin, because newer servers append details. What is not in the table is reported and
-follows the fate of the link: if the server hangs up behind it, it is the reason.
+The texts are the server's (`server/errors.go`, `server/client.go`). They are compared without case
+by their beginning, because newer servers append details. A text that is not in the table is
+reported as an event. If the server then closes the connection, the text becomes the reason.
 """
 
 from __future__ import annotations
@@ -27,33 +27,30 @@ from jsproto.wire.secret import without
 
 
 class LinkEffect(Enum):
-    """What happens to the link."""
+    """The effect of a ``-ERR`` on the link."""
 
     #: It stays open; only the command that caused the text was refused.
     STAYS = "STAYS"
-    #: The server ends it: dial again.
+    #: The server ends it; the client dials again.
     ENDS = "ENDS"
-    #: The server does not let us in with these credentials.
+    #: The server does not accept these credentials.
     LOCKED_OUT = "LOCKED_OUT"
-    #: The credentials ran out: dial again with fresh ones.
+    #: The credentials have expired; the client dials again with new ones.
     RENEW = "RENEW"
-    #: Not in the table.
+    #: The text is not in the table.
     UNKNOWN = "UNKNOWN"
 
 
 _FULL: Final = "maximum subscriptions exceeded"
-#: (how the text begins, in lower case; what follows for the link; the error). First match counts.
+#: (beginning of the text, in lower case; effect on the link; error class). The first match counts.
 ROWS: Final[tuple[tuple[str, LinkEffect, type[JsprotoError]], ...]] = (
     ("permissions violation", LinkEffect.STAYS, PermissionViolation),
     ("invalid subject", LinkEffect.STAYS, ServerError),
     ("invalid publish subject", LinkEffect.STAYS, ServerError),
     (_FULL, LinkEffect.STAYS, ServerError),
     ("authorization violation", LinkEffect.LOCKED_OUT, AuthorizationFailed),
-    (
-        "authentication timeout",
-        LinkEffect.ENDS,
-        AuthorizationFailed,
-    ),  # we were slow, which says nothing of the credentials
+    # The client was too slow, which does not mean that its credentials are wrong.
+    ("authentication timeout", LinkEffect.ENDS, AuthorizationFailed),
     ("user authentication expired", LinkEffect.RENEW, AuthorizationFailed),
     ("user authentication revoked", LinkEffect.RENEW, AuthorizationFailed),
     ("account authentication expired", LinkEffect.RENEW, AuthorizationFailed),
@@ -75,11 +72,11 @@ ROWS: Final[tuple[tuple[str, LinkEffect, type[JsprotoError]], ...]] = (
     ("server shutdown", LinkEffect.ENDS, ServerError),
 )
 
-#: What the server quotes is quoted as Go does it (``%q``).
+#: The server quotes texts as Go does (``%q``).
 _TEXT: Final = r'"((?:[^"\\]|\\.)*)"'
 _KIND: Final = re.compile("publish|subscription", re.IGNORECASE)
-#: From the first quote on. A search for the word and the quote together would read the rest of the
-#: text again for each such word.
+#: Matched at the first quote. A search for the word and the quote in one expression would scan the
+#: rest of the text again for each such word.
 _QUOTED: Final = re.compile(
     rf"{_TEXT}(?: using queue {_TEXT})?(?: \(sid {_TEXT}\))?", re.IGNORECASE
 )
@@ -90,8 +87,10 @@ _SHORT: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t
 @final
 @frozen
 class ServerErr:
-    """A ``-ERR`` understood. ``subject`` is what it quotes, empty if nothing; ``full``: it refuses
-    a subscription and names none.
+    """A parsed ``-ERR``.
+
+    ``subject`` is the quoted subject, or empty. ``full`` means that the server refuses a
+    subscription and does not name it.
     """
 
     fate: LinkEffect
@@ -101,10 +100,10 @@ class ServerErr:
 
 
 def refusal(text: str, secrets: Iterable[str] = ()) -> ServerErr:
-    """Judge the text of a ``-ERR``; total: unknown texts are a `ServerError` with fate ``UNKNOWN``.
+    """Parse the text of a ``-ERR``; an unknown text is a `ServerError` with fate ``UNKNOWN``.
 
-    ``secrets`` are what we told the server: a text that echoes one is judged as it came and shown
-    without.
+    ``secrets`` are those that the client sent. They are removed from the error text, but not from
+    the text that is compared with the table.
     """
     lowered = text.lower()
     row = next(
@@ -126,7 +125,7 @@ def refusal(text: str, secrets: Iterable[str] = ()) -> ServerErr:
 
 
 def _unquoted(text: str) -> str:
-    """What stood there before it was quoted."""
+    """Undo the quoting of a text."""
     return _ESCAPED.sub(_meant, text)
 
 

@@ -1,19 +1,21 @@
-"""Where we may connect to: servers, and the pool that decides who is next and when.
+"""Server addresses, and the pool that decides which server is dialled next and when.
 
-Theory. Each server of the pool knows the earliest moment at which it may be dialled again. An
-attempt moves that moment on by a wait that doubles from ``reconnect_wait`` to
-``reconnect_wait_max`` while attempts fail, plus jitter from injected entropy; only a verified
-handshake resets it. The next server is the one whose moment comes first, so a sweep over several
-servers needs no pause, one server alone is never hammered, and the first attempt after a healthy
-link is immediate. Over all of them there are at most `MOST_DIALS` in a second. A server in lame
-duck mode is taken when nobody else may be dialled at that moment: never for ever, since the one
-that took its place may be gone, and it may be back itself.
+Theory. The pool knows for each server the earliest time of its next attempt. A failed attempt moves
+that time by a wait. The wait doubles from ``reconnect_wait`` to ``reconnect_wait_max``, and jitter
+from the injected entropy is added. Only a verified handshake resets it. The next server is the one
+whose time comes first. So a sweep over several servers needs no pause, and one server alone is not
+dialled too often. The first attempt after a healthy link is immediate. The pool allows at most
+`MOST_DIALS` dials in a second. A server in lame duck mode is dialled only when no other may be
+dialled at that time. It is not excluded for good, because the other servers may be gone and it may
+have restarted.
 
-Servers learned by gossip inherit what the configured URL said about security and user: they are
-bare ``host:port``. What is told over a WebSocket are addresses for WebSockets, so in a mixed pool
-each kind speaks of its own only. What is told in clear where TLS was asked for may be anybody's: of
-that a name is not taken, since its owner may well have a certificate for it, but a bare IP address
-is, since it must show the certificate of the configured server.
+Gossiped addresses are bare ``host:port``. They inherit scheme and user from the configured URL. A
+server that is connected through a WebSocket gossips addresses for WebSockets, so in a mixed pool
+the gossip of one kind does not affect the other.
+
+With TLS configured, addresses that arrive before TLS is up are untrusted. Host names are ignored,
+because an attacker may hold a valid certificate for a name of his own. IP addresses are accepted,
+because such a server must present the certificate of the configured host.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ WEB_SCHEMES: Final = frozenset({"ws", "wss"})
 DEFAULT_PORT: Final = 4222
 _WEB_PORTS: Final = {"ws": 80, "wss": 443}
 
-#: What helps whoever has a password with such characters in it.
+#: Advice for a user whose password has such characters.
 ENCODE: Final = (
     "in a user or password, write every / ? # % @ : , and blank percent-encoded, like %2F for /"
 )
@@ -46,10 +48,10 @@ _HOST_CHARACTERS: Final = re.compile(r"[^\s/?#@\[\]]+").fullmatch
 _PATH: Final = re.compile(r"/[!-~]*").fullmatch
 _BARE_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})").search
 
-#: Gossip is input from outside: so many servers are taken from one INFO, and so many in all.
+#: Most servers that are taken from one INFO and kept in all, because gossip is untrusted input.
 MAX_PER_INFO: Final = 256
 MAX_POOL: Final = 1024
-#: So many dials, to whomever, in any `SECOND`: a server may tell of hundreds.
+#: Most dials in any `SECOND`, over all servers; a server may gossip hundreds of addresses.
 MOST_DIALS: Final = 16
 SECOND: Final = 1.0
 
@@ -57,25 +59,26 @@ Entropy = Callable[[int], bytes]
 
 
 def text_of_utf8(_self: object, attribute: Attribute[str | None], value: str | None) -> None:
-    """Refuse text that CONNECT can't carry, when it is configured and not in the middle of a
-    handshake.
+    """Refuse text that CONNECT cannot carry, when it is configured and not during a handshake.
 
     Raises:
-        InvalidConfig: it names the attribute and not the text.
+        InvalidConfig: the message names the attribute and does not show the text.
     """
     if value is None:
         return
     if not isinstance(value, str):
         raise InvalidConfig(f"expected text as {attribute.name}, got {type(value).__name__}")
     if not fits_utf8(value):
-        raise InvalidConfig(f"expected text that UTF-8 can carry as {attribute.name}, got other")
+        raise InvalidConfig(
+            f"expected text that UTF-8 can carry as {attribute.name}, got other text"
+        )
 
 
 def url_path(_self: object, _attribute: Attribute[str | None], value: str | None) -> None:
-    """Refuse what can't stand in the first line of an HTTP request.
+    """Refuse a path that cannot stand in the first line of an HTTP request.
 
     Raises:
-        InvalidConfig: it shows nothing of the path, whose query may hold a secret.
+        InvalidConfig: the message does not show the path, whose query may hold a secret.
     """
     if value is not None and (not isinstance(value, str) or _PATH(value) is None):
         raise InvalidConfig(
@@ -84,30 +87,27 @@ def url_path(_self: object, _attribute: Attribute[str | None], value: str | None
 
 
 def _host_name(_self: object, attribute: Attribute[str], value: str) -> None:
-    """Refuse a host that could end a line, or look like another one where it is printed."""
+    """Refuse a host that could end a line, or look like another host when it is printed."""
     if not isinstance(value, str) or not value.isprintable() or not _HOST_CHARACTERS(value):
         raise InvalidConfig(
-            f"expected printable characters without blanks and / ? # @ [ ] as {attribute.name} of a server, got others"
+            "expected printable characters without blanks and / ? # @ [ ]"
+            f" as {attribute.name} of a server, got others"
         )
 
 
 @final
 @frozen(kw_only=True)
 class Server(RedactedSecret):
-    """One server address. The password and token of its URL appear in no ``repr``, not in ``str``
-    and in no pickle.
+    """One server address. Password and token appear in no ``repr``, ``str`` or pickle.
 
     Attributes:
-        host: a name or an address as a dialler takes it: without brackets, with ``%zone`` if a
-            link-local address has one.
-        path: what is asked for if the server is spoken to through a WebSocket, with its query;
-            ``None`` is ``/``.
-        tls_name: the name that its certificate must show, if that is not ``host``: a server that
-            was learned by gossip as a bare IP address is known by the name of the configured one.
+        host: a name or an address without brackets; a link-local address may have ``%zone``.
+        path: the path and query of the WebSocket request; ``None`` is ``/``.
+        tls_name: the name that the certificate must show, if that is not ``host``. For a gossiped
+            bare IP address it is the name of the configured server.
 
     Raises:
-        InvalidConfig: a host, a path or a secret that cannot be sent; the text shows nothing of
-            them.
+        InvalidConfig: a host, a path or a secret cannot be sent. The message shows nothing of them.
     """
 
     host: str = field(validator=_host_name)
@@ -126,15 +126,14 @@ class Server(RedactedSecret):
 
     @classmethod
     def parse(cls, url: str) -> Server:
-        """A server from ``[scheme://][user:password@ | token@]host[:port][/path]``; IPv6 addresses
-        stand in brackets.
+        """Parse ``[scheme://][user:password@ | token@]host[:port][/path]``.
 
-        A path may stand behind a server with the scheme ``ws`` or ``wss``. In user info every ``/ ?
-        # %`` is percent-encoded.
+        An IPv6 address stands in brackets. A path is allowed with the scheme ``ws`` or ``wss``. In
+        user info every ``/ ? # %`` must be percent-encoded.
 
         Raises:
-            InvalidConfig: not such a URL. The text shows nothing of it but the scheme: who knows
-                which part is the password?
+            InvalidConfig: the text is no such URL. The message shows only the scheme, because any
+                other part may be the password.
         """
         scheme, rest = _scheme_of(url.strip())
         parts = split_url(rest)
@@ -156,21 +155,17 @@ class Server(RedactedSecret):
 
     @property
     def web(self) -> bool:
-        """Whether the stream is one over a WebSocket, where TLS stands before the first word or not
-        at all.
-        """
+        """Whether the server is reached through a WebSocket, where TLS can only come first."""
         return self.scheme in WEB_SCHEMES
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host without brackets and port: what a dialler wants."""
+        """Host without brackets, and port, for a dialler."""
         return (self.host, self.port)
 
     @property
     def name(self) -> str:
-        """What the server is called where others read it: by its certificate, a WebSocket or a
-        proxy. A zone means nothing there.
-        """
+        """The name for a certificate, a WebSocket or a proxy; it has no zone."""
         return (self.tls_name or self.host).partition("%")[0]
 
     def __str__(self) -> str:
@@ -179,8 +174,9 @@ class Server(RedactedSecret):
 
 
 def at_addresses(server: Server, hosts: Iterable[str]) -> list[Server]:
-    """The same server at each of the addresses that its name stands for, each once; its certificate
-    still shows its name.
+    """Return the same server at each of its addresses, each once.
+
+    Its certificate must still show its name.
     """
     return [
         _learned(server, (host, server.port), gossiped=server.gossiped)
@@ -189,14 +185,14 @@ def at_addresses(server: Server, hosts: Iterable[str]) -> list[Server]:
 
 
 def _learned(like: Server, address: tuple[str, int], *, gossiped: bool) -> Server:
-    """A server that is known by its address only, in the manner of another one."""
+    """Return a server known by its address only, with the settings of a configured one."""
     host, port = address
     name = like.tls_name or like.host if _bare(host) else None
     return evolve(like, host=host, port=port, gossiped=gossiped, tls_name=name)
 
 
 def _bare(host: str) -> bool:
-    """Whether it is an IP address, which certificates seldom show, and no name."""
+    """Tell whether ``host`` is an IP address; certificates seldom contain one."""
     try:
         ip_address(host)
     except ValueError:
@@ -205,7 +201,7 @@ def _bare(host: str) -> bool:
 
 
 def _scheme_of(url: str) -> tuple[str, str]:
-    """The scheme and what stands behind it."""
+    """Return the scheme of a URL and the text after ``://``."""
     scheme, found, rest = url.partition("://")
     if not found:
         return "nats", url
@@ -216,9 +212,7 @@ def _scheme_of(url: str) -> tuple[str, str]:
 
 
 class UrlParts(NamedTuple):
-    """What stands behind ``://``: user info decoded, the host as it is dialled, the path as it
-    stands there.
-    """
+    """The parts of a URL after ``://``: decoded user info, the host to dial, the raw path."""
 
     user: str | None
     password: str | None
@@ -228,14 +222,14 @@ class UrlParts(NamedTuple):
 
 
 def split_url(rest: str) -> UrlParts:
-    """The parts of a URL, from what stands behind ``://``.
+    """Split the text after ``://`` of a URL.
 
-    Nothing is guessed: with a slash in a password the host would be a part of it, which would be
-    looked up and so be told to others.
+    The function never guesses. With a slash in a password the host would be a part of the password,
+    and a name lookup would disclose it.
 
     Raises:
-        InvalidConfig: it can't be split in one way only. The text, and what stands behind the
-            error, show nothing of it.
+        InvalidConfig: it can be split in several ways or in none. Neither message nor context shows
+            the text.
     """
     if not rest.isprintable():
         raise InvalidConfig(
@@ -252,22 +246,23 @@ def split_url(rest: str) -> UrlParts:
 
 
 def _decoded(text: str) -> str:
-    """User or password of a URL.
+    """Decode the user or password of a URL.
 
     Raises:
-        InvalidConfig: not percent-encoded text; nothing of it is shown.
+        InvalidConfig: it is not percent-encoded text. The message does not show it.
     """
     data = unquote_to_bytes(text) if fits_utf8(text) and _BARE_PERCENT(text) is None else None
     said = None if data is None else data.decode(errors="replace")
     if said is None or said.encode() != data:
         raise InvalidConfig(
-            f"expected percent-encoded UTF-8 as user info of a URL, got a % or characters that are none: {ENCODE}"
+            "expected percent-encoded UTF-8 as user info of a URL,"
+            f" got a % or characters that are none: {ENCODE}"
         )
     return said
 
 
 def _place_of(place: str) -> tuple[str, int | None]:
-    """Host and port."""
+    """Return host and port of a URL."""
     if place.startswith("["):
         address, closed, behind = place[1:].partition("]")
         host = _with_zone(address)
@@ -278,8 +273,8 @@ def _place_of(place: str) -> tuple[str, int | None]:
         number = behind.removeprefix(":")
     elif place.count(":") > 1:
         raise InvalidConfig(
-            "expected host:port in a URL, got more than one colon: an IPv6 address stands in brackets, "
-            f"like [::1]:4222; {ENCODE}"
+            "expected host:port in a URL, got more than one colon: an IPv6 address stands in"
+            f" brackets, like [::1]:4222; {ENCODE}"
         )
     else:
         host, _, number = place.partition(":")
@@ -297,8 +292,9 @@ def _place_of(place: str) -> tuple[str, int | None]:
 
 
 def _with_zone(text: str) -> str | None:
-    """An IPv6 address as it is dialled, ``None`` if it is none: the zone of a URL stands behind
-    ``%25`` (RFC 6874), or ``%``.
+    """Return an IPv6 address as a dialler takes it, or ``None``.
+
+    A URL writes the zone after ``%25`` (RFC 6874); ``%`` is accepted too.
     """
     address, mark, zone = text.partition("%")
     host = f"{address.lower()}%{zone.removeprefix('25') or zone}" if mark else address.lower()
@@ -306,19 +302,20 @@ def _with_zone(text: str) -> str | None:
 
 
 def _path_of(path: str, scheme: str) -> str | None:
-    """What stands behind host and port; ``None`` if that says nothing."""
+    """Return the path and query of a URL; ``None`` if there is none."""
     if path in {"", "/"}:
         return None
     if scheme not in WEB_SCHEMES or "#" in path:
-        raise InvalidConfig(f"expected nothing behind host and port of a {scheme}:// URL, got more")
+        raise InvalidConfig(f"expected nothing after host and port of a {scheme}:// URL, got more")
     return path if path.startswith("/") else f"/{path}"
 
 
 class Entry(Snapshottable):
-    """One server of the pool and what is known of it.
+    """One server of the pool and its history.
 
     Attributes:
-        refused: how it refused our credentials last, since it let us in; empty if it did not.
+        refused: the text of its last authorization error since it last accepted the client, or
+            ``""``.
     """
 
     __slots__ = ("attempts", "lame", "not_before", "refused", "server", "spent")
@@ -343,7 +340,7 @@ class Entry(Snapshottable):
 @final
 @frozen
 class PoolChange:
-    """What gossip changed."""
+    """The changes that gossip made to the pool."""
 
     added: tuple[Server, ...] = ()
     removed: tuple[Server, ...] = ()
@@ -351,11 +348,11 @@ class PoolChange:
 
 
 class ServerPool(Snapshottable):
-    """The servers, who is next and when.
+    """The servers, and the choice of the next one.
 
     Attributes:
         entries: in order of preference among those that may be dialled now.
-        current: the one that is being dialled or connected.
+        current: the server that is dialled or connected.
     """
 
     __slots__ = (
@@ -386,12 +383,12 @@ class ServerPool(Snapshottable):
         waits: Sequence[float] = (),
     ) -> None:
         self._entropy = entropy
-        #: When the newest dials were.
+        #: Times of the newest dials.
         self._dials: list[float] = []
         self._wait = wait
         self._wait_max = max(wait, wait_max)
         self._waits = tuple(waits)
-        #: Who is dialled next, whatever else would be said for others.
+        #: Server to dial next, overriding the normal order.
         self._wanted: Entry | None = None
         self._jitter = jitter
         self._jitter_tls = jitter_tls
@@ -401,7 +398,7 @@ class ServerPool(Snapshottable):
         self.current = self.entries[0]
 
     def next(self, now: float) -> Entry | None:
-        """Who is dialled next, perhaps not at once; ``None`` if nobody is left."""
+        """Return the next server to dial, which may not be due yet; ``None`` if none is left."""
         if self._wanted in self.entries:
             return self._wanted
         living = [entry for entry in self.entries if not entry.spent]
@@ -411,10 +408,10 @@ class ServerPool(Snapshottable):
         return min(living, key=lambda entry: entry.not_before, default=None)
 
     def want(self, server: str | Server, now: float) -> None:
-        """Dial this server next, and without waiting, though it was given up.
+        """Dial this server next and without a wait, even if all attempts at it were used up.
 
         Raises:
-            InvalidConfig: it is none of the pool; nothing changed.
+            InvalidConfig: the server is not in the pool; nothing changed.
         """
         address = (Server.parse(server) if isinstance(server, str) else server).address
         found = next((entry for entry in self.entries if entry.server.address == address), None)
@@ -427,22 +424,20 @@ class ServerPool(Snapshottable):
         self._wanted = found
 
     def retry_now(self, now: float) -> None:
-        """Whoever is next need not wait any longer."""
+        """Make the next server due now."""
         self._dials.clear()
         entry = self.next(now)
         if entry is not None:
             entry.not_before = min(entry.not_before, now)
 
     def due(self, entry: Entry) -> float:
-        """When ``entry`` may be dialled: not before its own moment, and not as one too many in a
-        second.
-        """
+        """Return when ``entry`` may be dialled: after its wait, and within the dials per second."""
         if entry is self._wanted or len(self._dials) < MOST_DIALS:
             return entry.not_before
         return max(entry.not_before, self._dials[0] + SECOND)
 
     def dialled(self, entry: Entry, now: float) -> None:
-        """``entry`` is being dialled: the next attempt at it must wait."""
+        """Note that ``entry`` is dialled now; the next attempt at it must wait."""
         self._dials = [*self._dials[-MOST_DIALS + 1 :], now]
         self.current = entry
         self._wanted = None
@@ -455,31 +450,33 @@ class ServerPool(Snapshottable):
         entry.attempts += 1
 
     def greeted(self, entry: Entry) -> None:
-        """``entry`` has let us in: what it failed before is forgotten."""
+        """Note that ``entry`` accepted the client; its failed attempts are forgotten."""
         entry.attempts = 0
         entry.refused = ""
         entry.lame = False
 
     def reset_attempts(self) -> None:
-        """Nobody is given up any more: the sweeps of the first connect are over and say nothing of
-        later ones.
-        """
+        """Clear the ``spent`` flags; the limit of attempts applies to the first connect only."""
         for entry in self.entries:
             entry.spent = False
 
     def lost(self, entry: Entry) -> None:
-        """The link to ``entry`` is lost: others that may be dialled come first."""
+        """Note that the link to ``entry`` is lost; other servers that are due come first."""
         self.entries.remove(entry)
         self.entries.append(entry)
 
     def merge(
         self, urls: Iterable[str], *, secured: bool = True, asked: bool = False
     ) -> PoolChange:
-        """Take over what an INFO gossips: add what is new, drop gossiped servers that it names no
-        more (ADR-40).
+        """Merge gossip of an INFO: add new servers, drop gossiped ones that it lacks (ADR-40).
 
-        One that came in clear (not ``secured``) adds bare IP addresses only, and drops nobody,
-        where TLS is ``asked`` for everywhere, or of such servers as these.
+        Args:
+            urls: the gossiped addresses.
+            secured: whether TLS was up when the INFO arrived.
+            asked: whether the options require TLS for every server.
+
+        If TLS is wanted and the INFO arrived in plaintext, only IP addresses are added and no
+        server is dropped.
         """
         web = self.current.server.web
         like = self._like(web=web)
@@ -519,14 +516,14 @@ class ServerPool(Snapshottable):
         return PoolChange(tuple(added), tuple(entry.server for entry in gone), left_out)
 
     def others(self) -> bool:
-        """Whether there is a server beside the current one that is not in lame duck mode."""
+        """Tell whether another server is available that is not in lame duck mode."""
         return any(
             entry is not self.current and not entry.spent and not entry.lame
             for entry in self.entries
         )
 
     def snapshot(self) -> Snapshot:
-        """All entries in order, by address, and which is current."""
+        """Return all entries in order, by address, and the current one."""
         return {
             **super().snapshot(),
             "entries": [
@@ -537,7 +534,7 @@ class ServerPool(Snapshottable):
         }
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave; gossiped servers inherit from the configured ones again."""
+        """Restore a snapshot; gossiped servers inherit from the configured ones again."""
         super().restore(data)
         known = {entry.server.address: entry for entry in self.entries}
         entries: list[Entry] = []
@@ -553,11 +550,11 @@ class ServerPool(Snapshottable):
         self.current = next(entry for entry in entries if entry.server.address == data["current"])
 
     def _like(self, *, web: bool) -> Server:
-        """Whom servers that were told of take after: the first configured one of their kind, or of
-        those one with TLS if any is.
+        """Return the configured server whose settings gossiped servers inherit.
 
-        In a mixed pool that may be too careful for a plain server, never too careless for one with
-        TLS.
+        It is the first configured server of the same kind (WebSocket or not), or one of them with
+        TLS if there is one. In a mixed pool a server without TLS may so be dialled with TLS, but
+        never the other way round.
         """
         configured = [entry.server for entry in self.entries if not entry.server.gossiped]
         kin = [server for server in configured if server.web is web]

@@ -1,3 +1,1 @@
-"""A conversation: one exchange with the server, as a pure machine with one port; and procedures,
-written as generators.
-"""
+"""Conversations: exchanges with the server as pure machines, and procedures as generators."""

@@ -1,28 +1,30 @@
 """A conversation is one exchange with the server: a pure machine with one port.
 
-Theory. A conversation never sees the connection and never calls anybody. It is told *facts* in the
-past tense (`opened`, `delivered`, `replied`, `fenced`, `ticked`, `link_down`, `link_up`, `refused`,
-`told`, `closed`), and it states *wishes* by putting commands on its `Port`. After each fact the
-connection drains the port, reads `deadline`, and wakes whoever was told to wait. The same
-conversation works alone: give it a bare port, tell it facts, look at ``port.commands`` and `take`
-the items. That is how the tests do it and how others embed a single machine.
+Theory. A conversation never sees the connection and calls nothing outside of it. The connection
+tells it *facts* in the past tense (`opened`, `delivered`, `replied`, `fenced`, `ticked`,
+`link_down`, `link_up`, `refused`, `told`, `closed`). The conversation answers by commands on its
+`Port`. After each fact the connection drains the port, reads `deadline`, and wakes the waiters that
+can continue. A conversation also works alone: give it a bare port, call the facts, read
+``port.commands`` and `take` the items. Tests do that, and so does a host client that embeds a
+single machine.
 
-The port.
+The port:
 
-- It has a ``number`` for its whole life, and a fresh ``sid`` and ``generation`` each time it asks
-  anew: *data by sid, statuses by token, everything by generation*. The server keeps a pull of a
-  lost link alive and serves it as soon as somebody has interest in the same inbox again, so an
-  inbox is never used twice.
-- Inboxes are ``<inbox root>.<number>.<generation>.*``; a reply subject below it names one pull
+- It has one ``number`` for its whole life. It gets a new ``sid`` and ``generation`` each time it
+  subscribes again. Messages are matched by sid, statuses by token, and both by generation. The
+  server keeps a pull of a lost link and serves it when a client subscribes to the same inbox again.
+  Therefore an inbox is never used on a second link.
+- Inboxes are ``<inbox root>.<number>.<generation>.*``. A reply subject below it identifies one pull
   (`token`).
-- Answers to calls come through the connection's mux on ``<mux root>.<number>.<n>``: the address is
-  the route.
-- While the link is down (``up`` is false) nothing can be sent: `publish`, `call` and `fence`
-  refuse. Interest can be stated at any time; the connection restores it when a link is up.
+- Answers to calls arrive through the connection's mux on ``<mux root>.<number>.<n>``. The address
+  itself identifies the call.
+- While the link is down (``up`` is false), `publish`, `call` and `fence` raise an error.
+  `subscribe` works at any time; the connection sends the SUB when a link is up.
 
-Two ends. ``ended`` is the user's: after the items at hand `take` says ENDED (or raises ``error``).
-``finished`` is the connection's: nothing more will come or go, the port can be forgotten. They
-differ while an ended fetch waits for the fence behind which no late message can come.
+There are two ends. ``ended`` is for the user: after the available items `take` returns ENDED (or
+raises ``error``). ``finished`` is for the connection: no message can come or go, and it may forget
+the port. They differ while an ended fetch waits for the PONG after which no late message can
+arrive.
 """
 
 from __future__ import annotations
@@ -50,11 +52,10 @@ T_co = TypeVar("T_co", covariant=True)
 @final
 @frozen
 class Call:
-    """A request whose answer comes back as `Conversation.replied` with the token that `Port.call`
-    gave.
+    """A request; `Conversation.replied` gets the answer, with the token from `Port.call`.
 
     Attributes:
-        timeout: seconds that a procedure waits for the answer; the port itself keeps no time.
+        timeout: seconds that a procedure waits for the answer; the port itself measures no time.
     """
 
     subject: str
@@ -64,20 +65,20 @@ class Call:
 
 
 class StopMode(Enum):
-    """What the user can tell a conversation beside taking, putting and closing."""
+    """The ways in which a user stops a conversation without closing it."""
 
-    #: Ask for nothing new; hand out what is there, then end.
+    #: Request nothing new; deliver the items that are there, then end.
     DRAIN = "DRAIN"
-    #: Ask for nothing new and end as soon as what was asked for has been settled by the server.
+    #: Request nothing new, and end as soon as the server has settled the open requests.
     STOP = "STOP"
 
 
 class Stage(Enum):
-    """How far a conversation is, for whoever waits for it to begin or to end; it only ever goes on."""
+    """The progress of a conversation, for a task that waits for its begin or its end."""
 
-    #: It has to find or make something on the server first.
+    #: It must first find or create something on the server.
     BEGINNING = "BEGINNING"
-    #: It does what it was opened for.
+    #: It does its work.
     GOING = "GOING"
     #: It has ended for the user.
     ENDED = "ENDED"
@@ -87,9 +88,7 @@ PortCommand: TypeAlias = Sub | Unsub | Publish | Ping
 
 
 class Sids:
-    """The one counter of subscription ids. A sid is never used twice in the life of a connection
-    (sid 1 is the mux).
-    """
+    """The counter of subscription ids; a connection never uses a sid twice (sid 1 is the mux)."""
 
     __slots__ = ("last",)
 
@@ -97,39 +96,39 @@ class Sids:
         self.last = last
 
     def take(self) -> str:
-        """The next id."""
+        """Return the next id."""
         self.last += 1
         return str(self.last)
 
 
-#: Writes a publish of the port of this number, with a reply below its own inbox; raises
-#: `LocalProtocolError` if it can't be sent.
+#: Writes a publish for the port with this number, with a reply subject below the port's own inbox.
+#: It raises `LocalProtocolError` if the publish cannot be sent.
 Post: TypeAlias = Callable[[int, str, bytes | str, str, Headers | None], object]
 
 
 class Port(Snapshottable):
-    """Where a conversation states its wishes.
+    """The outlet of a conversation: it collects the commands for the connection.
 
-    A bare ``Port()`` is good for tests and for embedding one machine in a foreign connection: it is
-    up, and its roots and sids are plain.
+    A bare ``Port()`` is enough for tests and for embedding one machine in another client: it is up
+    and has simple roots and sids.
 
     Attributes:
-        number: names the port for its whole life.
-        sid: the subscription id of the present generation, ``""`` before the first `subscribe`.
-        subject: what is subscribed to, ``""`` if nothing is; ``inbox`` tells whether it is the
+        number: identifies the port for its whole life.
+        sid: the subscription id of the current generation, ``""`` before the first `subscribe`.
+        subject: the subscribed subject, ``""`` if there is none; ``inbox`` is true if it is the
             port's own inbox.
-        stem: what the tokens of the newest inbox begin with, up to the last dot.
+        stem: the beginning of the tokens of the newest inbox, up to the last dot.
         limit: the server-side limit of the subscription (UNSUB max), 0 for none.
-        received: messages that came for the present subscription, counted by the connection;
-            ``before`` of them on links that are gone, which the server of this one does not count.
-        asked: what the one answer was asked for with, see `subscribe_for_one`; ``""`` for any other
-            interest.
-        clean: the inbox whose one answer has come, for the connection to keep.
-        lost: messages that found no place here; counted and reset by the connection.
-        up: whether the link is up. Set by the connection, before it tells the conversation.
+        received: messages of the current subscription, counted by the connection; ``before`` of
+            them arrived on earlier links, whose messages the server of this link does not count.
+        asked: the subject of the request whose one answer is expected, see `subscribe_for_one`;
+            ``""`` for any other subscription.
+        clean: the inbox whose one answer has arrived; the connection keeps it for reuse.
+        lost: messages that were dropped; the connection counts and resets it.
+        up: whether the link is up. The connection sets it before it tells the conversation.
         denied: subjects of refused publishes, of the whole connection.
-        commands: what is to be sent, in order; drained by the connection.
-        notices: ``(kind, detail)`` for the event stream; drained by the connection.
+        commands: commands to send, in order; the connection drains it.
+        notices: ``(kind, detail)`` for the event stream; the connection drains it.
     """
 
     __slots__ = (
@@ -218,24 +217,26 @@ class Port(Snapshottable):
         of = f" for {self.subject!r}" if self.subject else ""
         return f"<Port {self.number}{of}: {'up' if self.up else 'down'}>"
 
-    # ------------------------------------------------------------------ interest
+    # ------------------------------------------------------------------ subscriptions
 
     @property
     def answers(self) -> str:
-        """What the connection subscribes to for the answers to calls, those of all ports: if that
-        is refused, none will come.
+        """The subject that receives the answers to the calls of all ports of the connection.
+
+        If the server refuses a subscription to it, no answer will arrive.
         """
         return f"{self._mux_root}.*.*"
 
     def subscribe(self, subject: str | None = None, queue: str = "") -> None:
-        """State interest in ``subject``, or in a fresh inbox of this port. Replaces the interest
-        stated before.
+        """Subscribe to ``subject``, or to a new inbox of this port; replaces the subscription.
 
         Raises:
-            InvalidSubject: the subject or queue can't stand in a SUB; nothing changed.
+            InvalidSubject: the subject or queue cannot stand in a SUB; nothing changed.
         """
         if subject is not None:
-            encode_sub(subject, "0", queue)  # link or no link: later nobody is there to be told
+            encode_sub(
+                subject, "0", queue
+            )  # raise now, also without a link: later no caller could catch it
         if self.sid and self.subject:
             self.unsubscribe()
         self.generation += 1
@@ -252,11 +253,10 @@ class Port(Snapshottable):
         self.commands.append(Sub(self.subject, self.sid, queue))
 
     def subscribe_for_one(self, asked: str) -> None:
-        """State interest in one answer to a request on the subject ``asked``, in an inbox that is
-        clean.
+        """Subscribe for one answer to a request on the subject ``asked``.
 
-        The inbox may be one that was left by `answered`, then there is no SUB. A port without a
-        connection to keep inboxes makes one that ends by itself.
+        The inbox may be one that `answered` left for reuse; then no SUB is sent. A port outside of
+        a connection creates an inbox whose subscription ends after one message.
         """
         spares = self._spares
         spare = None if spares is None else spares.take(asked)
@@ -274,15 +274,13 @@ class Port(Snapshottable):
         self.asked = "" if spares is None else asked
 
     def answered(self) -> None:
-        """The one answer has come, and nothing else can: the inbox is clean."""
+        """Note that the one answer has arrived; no other can follow, so the inbox is reusable."""
         if self.asked and self.subject:
             self.clean = (self.sid, self.stem, self._count)
             self.subject = ""
 
     def unsubscribe(self, after: int = 0) -> None:
-        """End the interest now, or (``after`` > 0) when that many messages have come since it
-        began.
-        """
+        """Unsubscribe now, or (``after`` > 0) after that many messages of the subscription."""
         if not self.subject:
             return
         if after > self.received:
@@ -290,16 +288,14 @@ class Port(Snapshottable):
         else:
             self.subject = ""
             if 0 < self.limit <= self.received:
-                return  # the server has ended it by itself
+                return  # the server has ended the subscription by itself
         self.commands.append(Unsub(self.sid, after - self.before if self.subject else 0))
 
     def renew(self) -> None:
-        """State the same interest again, on a new link. Called by the connection, before
-        `Conversation.link_up`.
+        """Subscribe again on a new link; the connection calls it before `Conversation.link_up`.
 
-        An inbox gets a new generation, because the server may still hold pulls of the old link,
-        which would be served to the old inbox; a subject keeps its sid and what is left of its
-        limit.
+        An inbox gets a new generation. The server may still hold pulls of the old link and would
+        deliver their messages to the old inbox. A subject keeps its sid and the rest of its limit.
         """
         if not self.subject:
             return
@@ -315,18 +311,17 @@ class Port(Snapshottable):
                 self.commands.append(Unsub(self.sid, self.limit - self.received))
 
     def token(self) -> str:
-        """A reply subject below the present inbox, never given before."""
+        """Return a new reply subject below the current inbox."""
         if not (self.inbox and self.subject):
             raise LocalProtocolError("expected a subscribed inbox before a token is asked for")
         self._count += 1
         return f"{self.stem}{self._count}"
 
     def address(self) -> str:
-        """A subject below the port's root, never given before: for `subscribe`, where interest must
-        outlive the link.
+        """Return a new subject below the port's root, for a subscription that outlives the link.
 
-        The server keeps such a subject in a consumer's configuration, so it must stay the same when
-        `renew` states it again.
+        The server keeps such a subject in the configuration of a consumer. So it must stay the same
+        when `renew` subscribes to it again.
         """
         self._count += 1
         return f"{self._inbox_root}.{self.number}.{self.generation + 1}.{self._count}"
@@ -344,10 +339,10 @@ class Port(Snapshottable):
         self.commands.append(publish)
 
     def ask(self, subject: str, payload: bytes | str, headers: Headers | None = None) -> str:
-        """Send a message with a reply subject of its own below the present inbox, and give that: as
-        `token` and `publish`.
+        """Send a message with a new reply subject below the current inbox, and return that subject.
 
-        If no command waits before it, it is written at once and never becomes a command.
+        It does the same as `token` and `publish`. If no command waits before it, the message is
+        encoded at once and never becomes a command.
 
         Raises:
             LocalProtocolError: the link is down, or there is no inbox.
@@ -361,13 +356,12 @@ class Port(Snapshottable):
         try:
             self._post(self.number, subject, payload, token, headers)
         except LocalProtocolError:
-            self.commands.append(
-                Publish(subject, payload, token, headers)
-            )  # which is refused in its turn
+            # The command is refused when the connection sends it.
+            self.commands.append(Publish(subject, payload, token, headers))
         return token
 
     def call(self, call: Call) -> int:
-        """Send a request; its answer comes as `Conversation.replied` with the token given here."""
+        """Send a request; `Conversation.replied` gets its answer, with the token returned here."""
         if not self.up:
             raise _down("call")
         self._count += 1
@@ -376,11 +370,11 @@ class Port(Snapshottable):
         return self._count
 
     def fence(self) -> int:
-        """Send a PING; its PONG comes as `Conversation.fenced` with the token given here.
+        """Send a PING; `Conversation.fenced` gets its PONG, with the token returned here.
 
-        Everything that the server had routed to this connection before the PING has come by then.
-        That is no promise about deliveries of a JetStream consumer that are still on their way
-        inside the server.
+        Everything that the server had routed to this connection before the PING has arrived by
+        then. Messages of a JetStream consumer that are still on their way inside the server may
+        arrive later.
         """
         if not self.up:
             raise _down("fence")
@@ -390,7 +384,7 @@ class Port(Snapshottable):
         return self._count
 
     def notify(self, kind: Enum, detail: object = None) -> None:
-        """State something that the user may want to know; it becomes a `Notice` event."""
+        """Report something to the user; it becomes a `Notice` event."""
         self.notices.append((kind, detail))
 
 
@@ -399,20 +393,19 @@ def _down(verb: str) -> LocalProtocolError:
 
 
 class Conversation(Snapshottable, Generic[T_co]):
-    """Base of all conversations; ``T`` is what `take` hands out.
+    """Base of all conversations; ``T`` is the type of the items that `take` returns.
 
     Attributes:
         port: set when the conversation is opened.
         context: a slot for the adapter, never read here.
-        ended: no further item will come; what is at hand can still be taken.
-        error: why it ended, if not well.
+        ended: no further item will come; the available ones can still be taken.
+        error: the error that ended it, if any.
         take_blocked: the last `take` returned NEED_DATA, and the connection has woken no task
             since.
         put_blocked: the last put returned False, and the connection has woken no task since.
-        served: nobody is owed the word that it has ended; a draining connection waits for it where
-            items were left.
-        watched: the stage at which somebody began to wait for the next one, ``None`` if nobody
-            does.
+        served: the end was delivered to the reader, or the reader has everything. A draining
+            connection waits for this if items remain.
+        watched: the stage at which a task began to wait for the next one, else ``None``.
     """
 
     __slots__ = (
@@ -426,10 +419,10 @@ class Conversation(Snapshottable, Generic[T_co]):
         "watched",
     )
 
-    #: Told of a new link only after the publishes that were kept while there was none.
+    #: Whether `link_up` comes only after the publishes that were kept while there was no link.
     AFTER_BACKLOG: ClassVar[bool] = False
-    #: The server gives up on it after seconds: a client that reads only when it is called needs
-    #: help while the caller is away.
+    #: Whether the server gives up on it after some seconds of silence. A client that reads only
+    #: during calls must then read in the background too.
     ATTENDED: ClassVar[bool] = False
 
     STATE: ClassVar[Codecs] = {
@@ -451,52 +444,56 @@ class Conversation(Snapshottable, Generic[T_co]):
         self.served = True
         self.watched: Stage | None = None
 
-    # ------------------------------------------------------------------ facts, told by the connection only
+    # ------------------------------------------------------------------ facts, from the connection
+    # only
 
     def opened(self, now: float) -> None:
-        """The port is there. Whether the link is up is in ``port.up``."""
+        """The port is set; ``port.up`` tells whether the link is up."""
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
-        """Messages of one sid, in order; of an earlier generation too while its end is not fenced
-        yet.
+        """Messages of one sid arrived, in order.
+
+        They may belong to an earlier generation until the PONG after its UNSUB.
         """
 
     def replied(self, token: int, frame: Delivery, now: float) -> None:
-        """The answer to the call with this token."""
+        """The answer to the call with this token arrived."""
 
     def fenced(self, token: int, now: float) -> None:
-        """The PONG behind the fence with this token."""
+        """The PONG for the fence with this token arrived."""
 
     def ticked(self, now: float) -> None:
-        """The deadline shown may have come; early and spurious ticks are harmless."""
+        """The deadline may have passed; early and superfluous ticks are harmless."""
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """The link is lost. Fences and calls that were open will never be answered."""
+        """The link is lost; open fences and calls will never be answered."""
 
     def link_up(self, now: float) -> None:
-        """A link is up and the interest is restored: an inbox has a new generation by now."""
+        """A link is up and the subscription is restored; an inbox has a new generation by now."""
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """The server refused a publish or subscription on ``subject`` that may be of this
-        conversation.
+        """The server refused a publish or subscription on ``subject``.
+
+        It may be one of this conversation.
         """
 
     def told(self, wish: StopMode, now: float) -> None:
-        """The user wishes something."""
+        """The user stops the conversation in this mode."""
         self.closed(None, now)
 
     def limited(self, count: int, now: float) -> None:
-        """The user wants so many messages in all.
+        """The user sets the total number of messages.
 
         Raises:
-            LocalProtocolError: nothing of the kind can be limited here, or not like this; nothing
+            LocalProtocolError: this conversation has no such limit, or not this one; nothing
                 changed.
         """
         raise LocalProtocolError(f"{type(self).__name__} takes no limit of messages while it runs")
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
-        """The user ends the conversation, or (with an error) the connection is closed. May come
-        more than once.
+        """The user closes the conversation, or (with an error) the connection is closed.
+
+        It may be called more than once.
         """
         if not self.ended:
             self.end(error)
@@ -504,11 +501,11 @@ class Conversation(Snapshottable, Generic[T_co]):
     # ------------------------------------------------------------------ the user's side
 
     def take(self, now: float) -> T_co | NeedData | Ended:
-        """The next item. Raises the conversation's error once what was at hand has been taken."""
+        """Return the next item; raises the conversation's error after the last available item."""
         return self.nothing()
 
     def take_all(self, now: float) -> list[T_co] | NeedData | Ended:
-        """Everything at hand in one list, else as `take`."""
+        """Return all available items in one list, or a signal as `take` does."""
         item = self.take(now)
         if item is NEED_DATA or item is ENDED:
             return item
@@ -517,24 +514,24 @@ class Conversation(Snapshottable, Generic[T_co]):
         return items
 
     def offered(self, item: object, now: float) -> bool:
-        """Take an item from the user; ``False`` means full, the item was not taken."""
+        """Accept an item from the user; ``False`` means full, and the item was not accepted."""
         raise LocalProtocolError(f"{type(self).__name__} takes no items")
 
-    # ------------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------------ properties
 
     @property
     def readable(self) -> int:
-        """How many items `take` has at hand."""
+        """How many items `take` can return now."""
         return 0
 
     @property
     def room(self) -> bool:
-        """Whether an offered item would be taken."""
+        """Whether an offered item would be accepted."""
         return False
 
     @property
     def stage(self) -> Stage:
-        """How far it is."""
+        """The current stage."""
         return Stage.ENDED if self.ended else Stage.GOING
 
     @property
@@ -544,7 +541,7 @@ class Conversation(Snapshottable, Generic[T_co]):
 
     @property
     def finished(self) -> bool:
-        """Nothing more will come or go: the connection may forget the port."""
+        """Whether the connection may forget the port, because no message can come or go."""
         return self.ended
 
     def __repr__(self) -> str:
@@ -560,7 +557,7 @@ class Conversation(Snapshottable, Generic[T_co]):
     # ------------------------------------------------------------------ snapshot
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave; one that was not opened gets a port of its own for that."""
+        """Restore a snapshot; an unopened conversation first gets a port of its own."""
         if self.port is UNOPENED:
             self.port = Port(0, up=False)
         super().restore(data)
@@ -568,7 +565,7 @@ class Conversation(Snapshottable, Generic[T_co]):
     # ------------------------------------------------------------------ for subclasses
 
     def nothing(self) -> NeedData | Ended:
-        """What `take` answers when nothing is at hand."""
+        """Return the signal of `take` when no item is available, or raise the error."""
         if not self.ended:
             self.take_blocked = True
             return NEED_DATA
@@ -578,24 +575,23 @@ class Conversation(Snapshottable, Generic[T_co]):
         return ENDED
 
     def too_late(self, expected: str, reason: JsprotoError | None = None) -> JsprotoError:
-        """What to raise at a user who offers or wants something that this one takes or gives no
-        more.
+        """Return the error for a user who offers or asks for something after the end.
 
         Args:
-            expected: what there should have been, and what there is.
-            reason: why it is over although it did not fail.
+            expected: the text of the error: what was expected, and the current state.
+            reason: the reason of the end, if it was not an error.
 
         Returns:
-            the error that ended it, else `ConversationClosed`, which carries the reason.
+            the error that ended the conversation, else `ConversationClosed` with the reason.
         """
         return self.error or ConversationClosed(expected, reason)
 
     def end(self, error: JsprotoError | None = None) -> None:
-        """End for the user and give up the interest."""
+        """End for the user and unsubscribe."""
         self.ended = True
         self.error = error
         self.port.unsubscribe()
 
 
-#: The port of a conversation that was not opened yet: it is down and has no number.
+#: The port of an unopened conversation: it is down and has no number.
 UNOPENED = Port(0, up=False)

@@ -1,23 +1,23 @@
-"""Subjects that the server let no publish through to.
+"""The subjects of publishes that the server refused.
 
-Theory. A server refuses a publish behind its back: nothing is answered, and some time later a
-``-ERR`` names the subject. Whoever published may be gone by then, or keep nothing about what it
-sent. So the connection notes the subject, and who wants to know what became of something that it
-wrote asks here. Noting costs something only where a publish is refused.
+Theory. A server does not answer a refused publish. Some time later a ``-ERR`` names its subject.
+The publisher may be gone by then, or may keep nothing about its messages. Therefore the connection
+notes the subject, and a publisher asks here whether its message was refused. The cost is only paid
+when a publish is refused.
 
-At most `MOST` are kept; the oldest gives way, since nobody may ever ask for it.
+At most `MOST` subjects are kept. The oldest is dropped first, because it may never be asked for.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-#: More than a consume has at hand by default, and some hundred bytes each.
+#: More than a consume buffers by default; each takes some hundred bytes.
 MOST: Final = 8192
 
 
 class Denied:
-    """The newest subjects of refused publishes, each until somebody has asked for it."""
+    """The newest subjects of refused publishes; each is kept until it was asked for."""
 
     __slots__ = ("_subjects",)
 
@@ -31,11 +31,11 @@ class Denied:
         return subject in self._subjects
 
     def add(self, subject: str) -> None:
-        """The server refused a publish to this subject."""
+        """Note that the server refused a publish to this subject."""
         self._subjects[subject] = None
         if len(self._subjects) > MOST:
             del self._subjects[next(iter(self._subjects))]
 
     def take(self, subject: str) -> bool:
-        """Whether a publish to this subject was refused since this was last asked."""
+        """Tell whether a publish to this subject was refused since the last call."""
         return self._subjects.pop(subject, self) is None

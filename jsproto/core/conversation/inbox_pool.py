@@ -1,29 +1,29 @@
-"""Inboxes that were left clean: whoever asks the same next needs no SUB.
+"""Inboxes for reuse: an equal request needs no new SUB.
 
-Theory. A request for one answer needs an inbox, and making and ending one costs the server more
-than the answer itself. When the one answer has come nothing else can come, so the inbox is as good
-as new and only has to be kept for the next. It is kept by what was asked (the subject of the
-request): should a server send more than it was asked for, it reaches somebody who asked the same.
-What ended in any other way leaves nothing: its inbox goes with an UNSUB.
+Theory. A request for one answer needs an inbox. A SUB and an UNSUB cost the server more than the
+answer itself. When the one answer has arrived, no other message can arrive, so the inbox can serve
+the next request. It is stored by the subject of the request. If a server sends too many messages,
+they reach a caller that sent the same request. A request that ended in any other way leaves no
+inbox; its inbox is unsubscribed.
 
-An inbox is kept with the count of its tokens, so no token is ever given twice. None outlives its
-link, since a server may serve an old inbox again. At most `MOST` are kept; the one that has waited
-longest gives way.
+The count of its tokens is stored with an inbox, so no token is used twice. All inboxes end with
+their link, because a server may serve an old inbox again. At most `MOST` are kept; the one that was
+unused for the longest time is dropped first.
 """
 
 from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-#: More consumers than this are hardly read one by one through one connection.
+#: More consumers than this are seldom read one by one through one connection.
 MOST: Final = 64
 
-#: ``(sid, stem, count)``: the subscription, what its tokens begin with, and how many were given.
+#: ``(sid, stem, count)``: the subscription, the beginning of its tokens, and their number.
 Inbox: TypeAlias = tuple[str, str, int]
 
 
 class InboxPool:
-    """Clean inboxes by what was asked through them, one for each."""
+    """Reusable inboxes by the subject of the request, one for each."""
 
     __slots__ = ("_kept",)
 
@@ -34,7 +34,7 @@ class InboxPool:
         return len(self._kept)
 
     def keep(self, asked: str, inbox: Inbox) -> str:
-        """Keep an inbox; the sid that must go for it, ``""`` if none."""
+        """Keep an inbox; return the sid that must be unsubscribed instead, ``""`` if none."""
         before = self._kept.pop(asked, None)
         self._kept[asked] = inbox
         if before is None and len(self._kept) > MOST:
@@ -42,9 +42,9 @@ class InboxPool:
         return "" if before is None else before[0]
 
     def take(self, asked: str) -> Inbox | None:
-        """The inbox that is kept for this, ``None`` if none is."""
+        """Return and remove the inbox for this request subject, ``None`` if there is none."""
         return self._kept.pop(asked, None)
 
     def clear(self) -> None:
-        """The link is gone, and all inboxes with it."""
+        """Drop all inboxes, because the link is lost."""
         self._kept.clear()

@@ -1,7 +1,7 @@
-"""The message in the user's hands: a thin object over the tuple that the parser made.
+"""A message for the user: a thin object over the tuple that the parser returned.
 
-Nothing is decoded before somebody asks. The tuple is kept, the properties read from it, headers are
-parsed on first use. The JetStream message of the floor above is a subclass with an ack state.
+It decodes nothing in advance. Its properties read the tuple, and headers are parsed on first use.
+The JetStream message is a subclass with an ack state.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import Headers, status_of
 
 _NO_HEADERS = Headers()
-#: How many bytes of a payload the ``repr`` of a message shows.
+#: Number of payload bytes that the ``repr`` of a message shows.
 _SHOWN: Final = 40
 
 
 def payload_shown(payload: bytes) -> str:
-    """How a payload begins, and how many bytes it has where that is not all of it."""
+    """Return the beginning of a payload for a ``repr``, and its size if it is cut."""
     if len(payload) <= _SHOWN:
         return f"payload={payload!r}"
     return f"payload={payload[:_SHOWN]!r}... of {len(payload)} bytes"
 
 
 class Message:
-    """One core NATS message, read-only by agreement.
+    """One core NATS message. Treat it as read-only.
 
     Attributes:
         frame: the tuple ``(sid, subject, reply, block, payload)`` as parsed.
@@ -38,22 +38,22 @@ class Message:
 
     @property
     def subject(self) -> str:
-        """The subject of the frame, which is that of the message; never the subscription's."""
+        """The subject of the message, without the wildcards of a subscription."""
         return self.frame[1]
 
     @property
     def reply(self) -> str:
-        """Where an answer goes; empty if none is wanted."""
+        """The subject for a reply; empty if the sender expects none."""
         return self.frame[2]
 
     @property
     def payload(self) -> bytes:
-        """The payload, as many bytes as the frame announced."""
+        """The payload as bytes."""
         return self.frame[4]
 
     @property
     def headers(self) -> Headers:
-        """The headers; empty for a message without. Damaged lines are in ``headers.defects``."""
+        """The headers; empty if there are none. Damaged lines are in ``headers.defects``."""
         if self._headers is None:
             block = self.frame[3]
             self._headers = _NO_HEADERS if block is None else Headers.parse(block)
@@ -61,9 +61,12 @@ class Message:
 
     @property
     def status(self) -> tuple[int, str] | None:
-        """Code and text of an inline status line, ``None`` if the message has none (ADR-4)."""
+        """Code and text of the status line, ``None`` if the message has none (ADR-4)."""
         block = self.frame[3]
         return None if block is None else status_of(block)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(subject={self.subject!r}, reply={self.reply!r}, {payload_shown(self.payload)})"
+        return (
+            f"{type(self).__name__}(subject={self.subject!r}, reply={self.reply!r},"
+            f" {payload_shown(self.payload)})"
+        )

@@ -1,25 +1,24 @@
-"""Straight-line protocols, written as generators.
+"""Sequential protocols, written as generators.
 
-Theory. Most of the JetStream API is "ask, judge the answer, perhaps ask again". Such a protocol is
-a generator function that yields what it needs and returns its result:
+Theory. Most of the JetStream API is a request, a check of the answer, and perhaps another request.
+Such a protocol is a generator function that yields its requests and returns its result:
 
     def stream_name(subject: str) -> Steps[str]:
         reply = yield Call("$JS.API.STREAM.NAMES", ...)
         ...
         return name
 
-`Script` is the part that steps a generator through any port: it sends the calls, keeps their
-timeouts, and throws `RequestTimeout`, `NoResponders`, `ConnectionLost`, `ConnectionClosed` or what
-the command was refused with (`PermissionViolation`, `PayloadTooLarge`) into the generator at the
-``yield`` that waits. `Procedure` is a script with a port of its own, the conversation behind every
-request. A conversation that also has messages to care for holds a `Script` instead and reuses the
-same generators.
+`Script` runs a generator over any port. It sends the calls and keeps their timeouts. At the
+``yield`` that waits it throws an error into the generator: `RequestTimeout`, `NoResponders`,
+`ConnectionLost`, `ConnectionClosed`, or the error that refused the command (`PermissionViolation`,
+`PayloadTooLarge`). `Procedure` is a script with a port of its own; every request is one. A
+conversation that also handles messages holds a `Script` and uses the same generators.
 
-While the link is down a call waits for it (its timeout runs); a call that was sent when the link
-went down fails with `ConnectionLost`, because nobody knows whether it arrived.
+While the link is down, a call waits for the link, and its timeout runs. A call that was sent before
+the link went down fails with `ConnectionLost`, because it may or may not have arrived.
 
-A generator can't be copied, but it is pure: a script's snapshot is the list of what it was told so
-far, and restoring runs a fresh generator over that list.
+A generator cannot be copied, but it is pure. Therefore the snapshot of a script is the list of its
+inputs, and `restore` runs a new generator over that list.
 """
 
 from __future__ import annotations
@@ -56,14 +55,14 @@ from jsproto.wire.nuid import derived
 
 T = TypeVar("T")
 
-#: So often is a generator told that all is over; after that it is not asked any more.
+#: Maximum number of times that an exception is thrown into a generator that keeps yielding.
 MOST_FAREWELLS: Final = 8
 
 
 @final
 @frozen
 class Sleep:
-    """Let ``seconds`` pass."""
+    """Wait for ``seconds``."""
 
     seconds: float
 
@@ -71,46 +70,44 @@ class Sleep:
 @final
 @frozen
 class CurrentTime:
-    """Ask for the time of the fact that is being worked off; answered at once. See `the_time`."""
+    """Ask for the time of the current input; answered at once. See `the_time`."""
 
 
 @final
 @frozen
 class UniqueName:
-    """Ask for a name that nobody else has; answered at once. See `a_name`."""
+    """Ask for a unique name; answered at once. See `a_name`."""
 
 
 Step: TypeAlias = Call | Sleep | CurrentTime | UniqueName
-#: What a procedure is written as.
+#: The type of the generator of a procedure.
 Steps: TypeAlias = Generator[Step, Message, T]
 
 
 def the_time() -> Steps[float]:
-    """Answer the time in seconds, for deadlines over several questions (``yield from`` it)."""
+    """Return the time in seconds, for deadlines over several calls (``yield from`` it)."""
     return cast("float", (yield CurrentTime()))
 
 
 def a_name() -> Steps[str]:
-    """Answer a name of 22 letters and digits that was never given before, for ids of messages
-    (``yield from`` it).
-    """
+    """Return a unique name of 22 letters and digits, for message ids (``yield from`` it)."""
     return cast("str", (yield UniqueName()))
 
 
 class ScriptTimer(IdentityEnum):
-    """A script waits for one thing at a time."""
+    """The one timer of a script, which waits for one thing at a time."""
 
     WAIT = "WAIT"
 
 
 class Script(Snapshottable, Generic[T]):
-    """Steps one generator through a port.
+    """Runs one generator over a port.
 
     Attributes:
         done: the generator has returned or raised.
-        error: what it raised.
-        watcher: is told each step that the generator asks for, and ``None`` when it is done; for a
-            recorder.
+        error: the error that it raised.
+        watcher: called with each step that the generator yields, and with ``None`` when it is done;
+            for a recorder.
     """
 
     __slots__ = (
@@ -142,7 +139,7 @@ class Script(Snapshottable, Generic[T]):
 
     @property
     def result(self) -> T:
-        """What the generator returned; raises what it raised."""
+        """The return value of the generator; raises its error."""
         if self.error is not None:
             raise self.error
         if not self.done:
@@ -156,22 +153,22 @@ class Script(Snapshottable, Generic[T]):
 
     @property
     def waiting(self) -> Step | None:
-        """What the generator waits for."""
+        """The step that the generator waits for."""
         return self._step
 
     @property
     def token(self) -> int:
-        """The token of the call that was sent and is not answered yet; 0 if there is none."""
+        """The token of the sent call that is not answered yet; 0 if there is none."""
         return self._token
 
     # ------------------------------------------------------------------ facts
 
     def opened(self, port: Port, now: float) -> None:
-        """Start."""
+        """Start the generator."""
         self._feed(None, port, now)
 
     def replied(self, port: Port, token: int, frame: Delivery, now: float) -> None:
-        """An answer came; one that is not waited for vanishes (it is late)."""
+        """Process an answer; ignore a late one that no call waits for."""
         if token != self._token or not isinstance(self._step, Call):
             return
         message = Message(frame)
@@ -184,8 +181,10 @@ class Script(Snapshottable, Generic[T]):
             self._feed(("reply", frame), port, now)
 
     def ticked(self, port: Port, now: float) -> None:
-        """Time has passed. One step in each tick: a generator that never waits does not hold the
-        others up.
+        """Process a timeout or the end of a pause.
+
+        Each tick makes one step only, so a generator that never waits does not block other
+        conversations.
         """
         due = self.timers.next()
         if due is None or due > now:
@@ -202,18 +201,21 @@ class Script(Snapshottable, Generic[T]):
             self._feed(("slept",), port, now)
 
     def link_down(self, port: Port, now: float) -> None:
-        """The link is lost: a call that was sent fails."""
+        """The link is lost: a sent call fails."""
         if isinstance(self._step, Call) and self._token:
-            text = f"link lost while waiting for an answer on {self._step.subject!r}; its outcome is unknown"
+            text = (
+                f"link lost while waiting for an answer on {self._step.subject!r};"
+                " its outcome is unknown"
+            )
             self._throw(ConnectionLost(text), port, now)
 
     def link_up(self, port: Port, now: float) -> None:
-        """A link is up: a call that waited for it is sent."""
+        """A link is up: send the call that waited for it."""
         if isinstance(self._step, Call) and not self._token:
             self._token = port.call(self._step)
 
     def refused(self, port: Port, subject: str, error: JsprotoError, now: float) -> None:
-        """The server refused the call that was sent, or the interest in its answer; none will come."""
+        """Fail the call if the server refused its publish or the subscription to its answer."""
         if not (isinstance(self._step, Call) and self._token):
             return
         of_interest = isinstance(error, PermissionViolation) and error.operation == "subscription"
@@ -221,9 +223,10 @@ class Script(Snapshottable, Generic[T]):
             self._throw(error, port, now)
 
     def closed(self, error: JsprotoError | None, port: Port, now: float) -> None:
-        """The end from outside: the generator sees it as an error, whatever it waits for.
+        """End the script: throw an error into the generator, whatever it waits for.
 
-        One that asks on is told so often, without anything being sent, and then it is over.
+        If the generator yields again, the error is thrown again, at most ``MOST_FAREWELLS`` times.
+        Nothing is sent.
         """
         ended = error_written(error or ConnectionClosed("closed while waiting for an answer"))
         left = MOST_FAREWELLS
@@ -237,7 +240,7 @@ class Script(Snapshottable, Generic[T]):
         self._feed(("error", error_written(error)), port, now)
 
     def _feed(self, told: tuple[object, ...] | None, port: Port, now: float) -> None:
-        """Tell the generator one thing and arrange for the next that it asks for."""
+        """Pass one input to the generator and start the step that it yields."""
         self._step = step = self._told(told, port, now)
         if isinstance(step, Sleep):
             self.timers.set(ScriptTimer.WAIT, now + max(0.0, step.seconds))
@@ -247,8 +250,9 @@ class Script(Snapshottable, Generic[T]):
                 self._token = port.call(step)
 
     def _told(self, told: tuple[object, ...] | None, port: Port, now: float) -> Step | None:
-        """Tell the generator one thing; the next that it asks for, but for the time and names,
-        which it gets at once.
+        """Pass one input to the generator and return its next step; None when it is done.
+
+        Steps that ask for the time or a name are answered here at once.
         """
         if told is not None:
             self._history.append(told)
@@ -285,7 +289,7 @@ class Script(Snapshottable, Generic[T]):
             self._result = cast("T", stop.value)
         except JsprotoError as error:
             self.error = error
-        except Exception as bug:  # noqa: BLE001  whatever it is belongs to who asked, not to the reader of the link
+        except Exception as bug:  # noqa: BLE001  the caller gets any exception, and the reader of the link must go on
             self.error = LocalProtocolError(
                 f"expected a procedure to return or raise ours, got {type(bug).__name__}"
             )
@@ -296,7 +300,7 @@ class Script(Snapshottable, Generic[T]):
     # ------------------------------------------------------------------ snapshot
 
     def snapshot(self) -> Snapshot:
-        """What the generator was told so far, and what it waits for."""
+        """Return the inputs of the generator so far, and the token that it waits for."""
         return {
             **super().snapshot(),
             "started": self._steps is not None or self.done,
@@ -305,7 +309,7 @@ class Script(Snapshottable, Generic[T]):
         }
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Run a fresh generator over what the old one was told."""
+        """Run a new generator over the inputs of the old one."""
         super().restore(data)
         self._history = list(cast("list[tuple[object, ...]]", data["history"]))
         self._token = cast("int", data["token"])
@@ -319,7 +323,7 @@ class Script(Snapshottable, Generic[T]):
 
 
 class Procedure(Conversation[T]):
-    """One request, however many questions it takes: the conversation that hands out one result."""
+    """A conversation with one result, which a generator finds in one or more calls."""
 
     __slots__ = ("_given", "script")
 
@@ -331,67 +335,69 @@ class Procedure(Conversation[T]):
         self._given = False
 
     def opened(self, now: float) -> None:
-        """Send the first question."""
+        """Send the first call."""
         self.script.opened(self.port, now)
         self._judge()
 
     def replied(self, token: int, frame: Delivery, now: float) -> None:
-        """An answer came."""
+        """Process an answer."""
         self.script.replied(self.port, token, frame, now)
         self._judge()
 
     def ticked(self, now: float) -> None:
-        """A timeout or a pause may be over."""
+        """Process a timeout or the end of a pause."""
         self.script.ticked(self.port, now)
         self._judge()
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """A question that was sent is lost."""
+        """Fail a call that was sent."""
         self.script.link_down(self.port, now)
         self._judge()
 
     def link_up(self, now: float) -> None:
-        """A question that waited for the link is sent."""
+        """Send the call that waited for the link."""
         self.script.link_up(self.port, now)
         self._judge()
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """The server refused the question."""
+        """Fail the call that the server refused."""
         self.script.refused(self.port, subject, error, now)
         self._judge()
 
     def told(self, wish: StopMode, now: float) -> None:
-        """A request that is open is finished, whatever is wished."""
+        """Do nothing: an open request is finished in every stop mode."""
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
-        """Given up by the user, or the connection is closed."""
+        """Cancel: the user gave it up, or the connection is closed."""
         if not self.ended:
             self.script.closed(error, self.port, now)
             self._judge()
 
     def take(self, now: float) -> T | NeedData | Ended:
-        """The result once, then ENDED; raises what the procedure raised."""
+        """Return the result once, then ENDED; raises the error of the procedure."""
         if self.readable:
-            self._given = self.served = True  # one result: who has it waits for no end
+            self._given = self.served = (
+                True  # the caller has the one result and does not wait for ENDED
+            )
             return self.script.result
         return self.nothing()
 
     @property
     def readable(self) -> int:
-        """1 while the result is there and not taken."""
+        """1 while the result is available, else 0."""
         return 1 if self.ended and self.error is None and not self._given else 0
 
     @property
     def deadline(self) -> float | None:
-        """The timeout of the question that is open."""
+        """The timeout of the open call."""
         return None if self.ended else self.script.deadline
 
     def snapshot(self) -> Snapshot:
-        """The script's history and whether its result was taken."""
+        """Return the script's history, and whether its result was taken."""
         return {**super().snapshot(), "given": self._given}
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         super().restore(data)
         self._given = cast("bool", data["given"])
 

@@ -1,13 +1,13 @@
-"""Who a message is for: by sid, and for answers by their address.
+"""Find the conversation for a message: by sid, or for answers by their subject.
 
-Theory. The table maps a sid to the conversation that subscribed with it; the subject of the frame
-is never looked at, except on the mux. All calls share one subscription with sid 1, and the reply
-subject of a call is ``<mux root>.<number>.<n>``: the last two tokens name the port and the call, so
-there is no table of tokens to fill, leak or collide in. Mux and inboxes have disjoint roots: two
-subscriptions of one connection that match the same subject would both be served.
+Theory. A table maps each sid to the conversation that subscribed with it. The subject of a frame is
+read only on the mux. All calls share one subscription with sid 1. The reply subject of a call is
+``<mux root>.<number>.<n>``: the last two tokens name the port and the call. So there is no table of
+tokens that could fill, leak or collide. Mux and inboxes have disjoint roots, because the server
+would deliver to both of two matching subscriptions of a connection.
 
-A sid that was given up stays in the table until the PONG behind its UNSUB: what came before is
-still delivered.
+After an UNSUB the sid stays in the table until the PONG after it, so earlier messages are still
+delivered.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Router:
     """Tables of the connection: conversations by number and by sid.
 
     Attributes:
-        conversations: every conversation that is not finished, by the number of its port.
-        routes: the conversation behind each sid.
-        unknown: frames that came for a sid that nobody has.
+        conversations: every unfinished conversation, by the number of its port.
+        routes: the conversation of each sid.
+        unknown: number of frames that arrived for an unknown sid.
     """
 
     __slots__ = ("_sids", "conversations", "inbox_root", "mux_root", "routes", "unknown")
@@ -43,14 +43,15 @@ class Router:
 
     @property
     def mux_subject(self) -> str:
-        """What the mux subscribes to."""
+        """The subject of the mux subscription."""
         return f"{self.mux_root}.*.*"
 
     def answers(
         self, frames: list[Delivery]
     ) -> Iterator[tuple[Conversation[object], int, Delivery]]:
-        """Split what came on the mux by address; an answer that nobody waits for is counted and
-        dropped.
+        """Yield conversation, token and frame of each answer on the mux.
+
+        Answers without a conversation are counted and dropped.
         """
         for frame in frames:
             rest, _, token = frame[SUBJECT].rpartition(".")
@@ -62,45 +63,44 @@ class Router:
                 yield found, call, frame
 
     def add(self, conversation: Conversation[object]) -> None:
-        """A conversation begins."""
+        """Add a conversation."""
         self.conversations[conversation.port.number] = conversation
 
     def route(self, sid: str, conversation: Conversation[object]) -> None:
-        """A conversation subscribes with ``sid``."""
+        """Route ``sid`` to a conversation."""
         self.routes[sid] = conversation
         self._sids.setdefault(conversation.port.number, []).append(sid)
 
     def unroute(self, sid: str) -> None:
-        """Nothing comes for ``sid`` any more; harmless if nobody had it."""
+        """Stop routing ``sid``; harmless if it is unknown."""
         conversation = self.routes.pop(sid, None)
         if conversation is not None:
             self._sids[conversation.port.number].remove(sid)
 
     def forget(self, conversation: Conversation[object]) -> None:
-        """A conversation is over: nothing leads to it any more."""
+        """Remove a conversation and its sids."""
         number = conversation.port.number
         self.conversations.pop(number, None)
         for sid in self._sids.pop(number, ()):
             del self.routes[sid]
 
     def link_lost(self) -> None:
-        """Sids that were given up die with the link; the present ones stay, their owners are
-        restored.
-        """
+        """Drop the sids of ended subscriptions; the current sids stay and are restored."""
         self.clear_routes()
         for each in self.conversations.values():
             if each.port.subject:
                 self.route(each.port.sid, each)
 
     def clear_routes(self) -> None:
-        """No sid leads anywhere."""
+        """Drop all sids."""
         self.routes.clear()
         self._sids.clear()
 
 
 def number_of(text: str) -> int:
-    """A number that we may have written, or -1: what stands in a subject is input from outside, and
-    we write no zero in front.
+    """Parse a number that this client may have written, or return -1.
+
+    Subjects are input from outside. This client never writes a leading zero.
     """
     sound = text.isascii() and text.isdecimal() and text[0] != "0" and len(text) <= MAX_DIGITS
     return int(text) if sound else -1

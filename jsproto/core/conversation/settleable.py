@@ -1,9 +1,9 @@
-"""A command that may be written once.
+"""The protocol of a command that may be written only once.
 
-An ack settles a delivery, and a second ack of the same delivery must not reach the wire. Whether it
-may still be written belongs to the thing that is settled, not to the connection, so the connection
-gives it a way to write: *write first, mark after*. A command that could not be written leaves the
-thing open.
+An ack settles a delivery, and a second ack of the same delivery must not reach the wire. The
+settled object decides whether the command may be written, not the connection. Therefore the
+connection passes a function that writes. The object first writes and then marks itself as settled,
+so a failed write leaves it open.
 """
 
 from __future__ import annotations
@@ -11,22 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-#: Takes the bytes of one command. What it raises goes through to whoever settles; nothing is
-#: settled then.
+#: Takes the bytes of one command. Its errors reach the caller that settles, and then nothing is
+#: settled.
 Write = Callable[[bytes], object]
 
 
 class Settleable(Protocol):
-    """What :meth:`Connection.settle` takes: a message of the floor above for its plain ack, or a
-    message and a verb.
-    """
+    """The argument of :meth:`Connection.settle`: a JetStream message, or a message and a verb."""
 
     def settle_by(self, write: Write) -> bool:
-        """Write the encoded command and mark what it settles; ``False`` if it must not be written
-        any more.
-        """
+        """Write the command and mark the object as settled; ``False`` if it may not be written."""
         ...
 
     def repeated(self) -> bool:
-        """Whether nothing was written because it was written before; asked only then."""
+        """Tell whether nothing was written because it was written before; called only then."""
         ...

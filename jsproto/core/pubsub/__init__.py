@@ -1,1 +1,1 @@
-"""The verbs of core NATS: subscribe, request, and request to many."""
+"""Core NATS: subscribe, request, and request to many."""

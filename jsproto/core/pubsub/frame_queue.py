@@ -1,7 +1,7 @@
-"""Messages between their arrival and the user: a queue of frames.
+"""A queue of received frames that the user has not taken yet.
 
-The connection hands over whole runs of messages, and batches are taken as whole runs too; both are
-one step for the queue. A message object is made when it is taken.
+The connection adds runs of messages, and the user may take them as a list; each is one step. A
+message object is created when its frame is taken.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from jsproto.wire.frames import Delivery
 
 
 class FrameQueue(Snapshottable):
-    """Frames that have come and are not taken.
+    """Frames that arrived and were not taken.
 
     Attributes:
-        waiting: the frames, oldest first. Who takes them one by one takes them here: a call would
-            cost as much again.
+        waiting: the frames, oldest first. Code that takes them one by one uses it directly, because
+            a method call would double the cost.
     """
 
     __slots__ = ("waiting",)
@@ -34,27 +34,27 @@ class FrameQueue(Snapshottable):
 
     @property
     def count(self) -> int:
-        """How many frames are there."""
+        """Number of frames in the queue."""
         return len(self.waiting)
 
     def push(self, run: Iterable[Delivery]) -> None:
-        """Append a run."""
+        """Append a run of frames."""
         self.waiting.extend(run)
 
     def pop(self) -> Delivery | None:
-        """Take the oldest frame, ``None`` if there is none."""
+        """Remove and return the oldest frame, ``None`` if there is none."""
         return self.waiting.popleft() if self.waiting else None
 
     def pop_run(self) -> list[Delivery]:
-        """Take everything, oldest first."""
+        """Remove and return all frames, oldest first."""
         frames = list(self.waiting)
         self.waiting.clear()
         return frames
 
     def frames(self) -> list[Delivery]:
-        """All frames, oldest first, without taking them."""
+        """Return all frames, oldest first, without removing them."""
         return list(self.waiting)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all frames."""
         self.waiting.clear()

@@ -1,4 +1,4 @@
-"""Core NATS request and flush, as procedures and fences."""
+"""Core NATS request and flush."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jsproto.wire.headers import Headers
 def asking(
     subject: str, payload: bytes | str, headers: Headers | None, timeout: float
 ) -> Steps[Message]:
-    """Ask once and give the answer as it is."""
+    """Send one request and return its answer unchanged."""
     return (yield Call(subject, payload, headers, timeout))
 
 
@@ -29,22 +29,22 @@ def request(
     headers: Headers | None = None,
     timeout: float | timedelta = 5.0,
 ) -> Procedure[Message]:
-    """Ask on ``subject`` and wait at most ``timeout`` seconds for one answer.
+    """Send a request on ``subject`` and wait at most ``timeout`` seconds for one answer.
 
-    The procedure raises `NoResponders` if nobody listens there, `RequestTimeout`, `ConnectionLost`
-    if the link is lost before the answer, `PermissionViolation` if the account may not publish
-    there.
+    The procedure raises `NoResponders` if no client subscribes to the subject, `RequestTimeout`,
+    `ConnectionLost` if the link is lost before the answer, and `PermissionViolation` if the user
+    may not publish there.
     """
     within = seconds("timeout", timeout)
     return Procedure(lambda: asking(subject, payload, headers, within))
 
 
 class Flush(Conversation[float]):
-    """Waits until the server has read everything sent before; the result is the round trip in
-    seconds.
+    """Wait until the server has read everything sent before; the result is the round trip time.
 
-    While the link is down it waits for the next one, behind the publishes that are kept; when a
-    link is lost it fails, because what was sent before may be lost too.
+    The result is in seconds. While the link is down, the flush waits for the next link and follows
+    the kept publishes. If the link is lost while the flush waits for its PONG, it fails, because
+    earlier publishes may be lost too.
     """
 
     __slots__ = ("_deadline", "_rtt", "_since", "_timeout", "_token")
@@ -68,49 +68,49 @@ class Flush(Conversation[float]):
         self._rtt: float | None = None
 
     def opened(self, now: float) -> None:
-        """Send the fence, if there is a link."""
+        """Send the PING, if the link is up."""
         self._deadline = now + self._timeout
         if self.port.up:
             self._send(now)
 
     def link_up(self, now: float) -> None:
-        """Send the fence that waited for the link."""
+        """Send the PING that waited for the link."""
         self._send(now)
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """What was to be flushed may be lost."""
+        """Fail, because publishes sent before may be lost."""
         if self._token:
             self.end(ConnectionLost("link lost before the server had read everything"))
 
     def fenced(self, token: int, now: float) -> None:
-        """The server has read everything."""
+        """The PONG arrived: the server has read everything."""
         self._rtt = now - self._since
         self.end()
 
     def told(self, wish: StopMode, now: float) -> None:
-        """A flush that is open is finished, whatever is wished."""
+        """Do nothing: an open flush is finished in every stop mode."""
 
     def ticked(self, now: float) -> None:
-        """The time may be over."""
+        """Fail if the timeout has passed."""
         if self._deadline is not None and now >= self._deadline and not self.ended:
             self.end(RequestTimeout(f"expected a PONG within {self._timeout} s, none came"))
 
     def take(self, now: float) -> float | NeedData | Ended:
-        """The round trip once."""
+        """Return the round trip time in seconds, once."""
         if self._rtt is not None:
             rtt, self._rtt = self._rtt, None
-            self.served = True  # one result: who has it waits for no end
+            self.served = True  # the caller has the one result and does not wait for ENDED
             return rtt
         return self.nothing()
 
     @property
     def readable(self) -> int:
-        """1 while the result is there."""
+        """1 while the result is available, else 0."""
         return 0 if self._rtt is None else 1
 
     @property
     def deadline(self) -> float | None:
-        """When it fails."""
+        """When the flush times out."""
         return None if self.ended else self._deadline
 
     def _send(self, now: float) -> None:

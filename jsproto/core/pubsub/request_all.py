@@ -1,8 +1,7 @@
-"""One question, the answers of everybody as one result: for who wants no feed.
+"""A request whose replies from all responders are collected into one result.
 
-Theory. How such answers end is `RequestMany`'s to judge; this waits for that end and makes one
-value of what came. It has one result or one error, as a `Procedure` has, so it is run and not
-streamed.
+Theory. `RequestMany` decides when the replies end. `Gather` waits for that end and makes one value
+of the replies. Like a `Procedure` it has one result or one error.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from jsproto.wire.frames import Delivery
 
 T_co = TypeVar("T_co", covariant=True)
 
-#: Seconds without another answer after which nobody more is waited for, where nothing else is said.
+#: Default time in seconds without another reply after which a request to many ends.
 STALL: Final = 0.3
 
 
 @final
 class Gather(Conversation[T_co]):
-    """Ask once, and make one result of all that answer.
+    """Send one request, and make one result of all replies.
 
     Args:
-        many: the question, and when its answers have come.
-        read: makes the result of the answers, in the order in which they came; errors of ours that
-            it raises are the outcome.
+        many: the request, and the rule when its replies are complete.
+        read: makes the result from the replies, in the order of their arrival. A `JsprotoError`
+            that it raises is the outcome.
 
     Attributes:
-        many: the same.
+        many: the request.
     """
 
     __slots__ = ("_given", "_read", "many")
@@ -50,66 +49,66 @@ class Gather(Conversation[T_co]):
     # ------------------------------------------------------------------ facts
 
     def opened(self, now: float) -> None:
-        """Ask, if there is a link."""
+        """Send the request, if the link is up."""
         self.many.port = self.port
         self.many.opened(now)
 
     def link_up(self, now: float) -> None:
-        """Ask now, if it was opened without a link."""
+        """Send the request now, if it was opened without a link."""
         self.many.link_up(now)
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """Who had not answered yet is unknown now."""
+        """Fail, because further replies may be lost."""
         self.many.link_down(error, now)
         self._judge()
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
-        """Answers came."""
+        """Process replies."""
         self.many.delivered(run, now)
         self._judge()
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """Not permitted."""
+        """Fail, because the server refused the request."""
         self.many.refused(subject, error, now)
         self._judge()
 
     def ticked(self, now: float) -> None:
-        """No more may be waited for."""
+        """End if the time for further replies is over."""
         self.many.ticked(now)
         self._judge()
 
     def told(self, wish: StopMode, now: float) -> None:
-        """A question that is open is finished, whatever is wished."""
+        """Do nothing: an open request is finished in every stop mode."""
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
-        """Given up: what came so far is not the result."""
+        """Cancel: the replies so far are not a result."""
         if not self.ended:
-            self.many.closed(error or ConnectionClosed("closed while answers were waited for"), now)
+            self.many.closed(error or ConnectionClosed("closed while waiting for answers"), now)
             self._judge()
 
     # ------------------------------------------------------------------ the user's side
 
     def take(self, now: float) -> T_co | NeedData | Ended:
-        """The result once; raises what went wrong."""
+        """Return the result once; raises the error of the request."""
         if not self.readable:
             return self.nothing()
         self._given = self.served = True
         answers = self.many.take_all(now)
-        # It ended well, so there is at least one.
+        # The request ended without an error, so there is at least one reply.
         return self._read(cast("list[Message]", answers))
 
     @property
     def readable(self) -> int:
-        """1 while the result is there and not taken."""
+        """1 while the result is available, else 0."""
         return 1 if self.ended and self.error is None and not self._given else 0
 
     @property
     def deadline(self) -> float | None:
-        """When no more is waited for."""
+        """When the wait for further replies ends."""
         return self.many.deadline
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         super().restore(data)
         self.many.port = self.port
 

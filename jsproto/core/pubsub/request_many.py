@@ -1,18 +1,18 @@
-"""One question, many answers: the feed behind a scatter and gather (ADR-47).
+"""One request, many answers: scatter and gather (ADR-47).
 
-Theory. The question goes out with an inbox of its own, so that giving up the interest stops whoever
-still answers. The feed ends by whichever comes first:
+Theory. The request has an inbox of its own, so the client stops late answers by an UNSUB. The first
+of these conditions ends it:
 
-- ``count``: so many answers have come; the server is told at once, so that it sends no more than
-  these;
-- ``stall``: for so many seconds no further answer came. The first one may take longer;
-- ``sentinel``: an answer that says that it is the last; it is not handed out;
-- ``timeout``: the time for all of it is over.
+- ``count``: this number of answers has arrived. The UNSUB max is sent with the request, so the
+  server delivers no more;
+- ``stall``: no further answer arrived for this number of seconds. The first answer may take longer;
+- ``sentinel``: an answer is the last one; it is not given to the user;
+- ``timeout``: the total time is over.
 
-Each of them is a good end, and `RequestMany.end_of` says which it was. No answer at all is an
-error, as with one request: `NoResponders` if nobody listens, `RequestTimeout` if those who do are
-silent. A link that is lost ends it with `ConnectionLost`, behind the answers that had come: nobody
-knows how many were on their way. While there is no link the question waits for one.
+These are good ends, and `RequestMany.end_of` says which one it was. No answer at all is an error,
+as with a single request: `NoResponders` if no client subscribes to the subject, `RequestTimeout` if
+the subscribers do not answer. A lost link ends it with `ConnectionLost`, after the answers that
+have arrived, because others may be lost. While the link is down, the request waits for it.
 """
 
 from __future__ import annotations
@@ -42,32 +42,32 @@ from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import Headers, status_of
 from jsproto.wire.subjects import publish_subject
 
-#: Says of an answer whether it is the last.
+#: Tells whether an answer is the last one.
 Sentinel = Callable[[Message], bool]
 
 
 def empty_payload(message: Message) -> bool:
-    """The usual sentinel: an answer without payload."""
+    """Tell whether an answer has no payload: the usual sentinel."""
     return not message.payload
 
 
 class Gathered(IdentityEnum):
-    """What ended a request for many answers well."""
+    """The good ends of a request for many answers."""
 
-    #: As many came as were wanted.
+    #: The wanted number of answers arrived.
     COUNT = "COUNT"
-    #: No further one came for a while.
+    #: No further answer arrived for ``stall`` seconds.
     STALL = "STALL"
-    #: One said that it is the last.
+    #: An answer was the last one.
     SENTINEL = "SENTINEL"
-    #: The time was over.
+    #: The total time was over.
     TIMEOUT = "TIMEOUT"
-    #: The user gave it up.
+    #: The user closed it.
     CLOSED = "CLOSED"
 
 
 class ManyTimer(IdentityEnum):
-    """What it waits for; both at once are a timeout."""
+    """The timers of the request; if both fire together, it is a timeout."""
 
     TIMEOUT = "TIMEOUT"
     STALL = "STALL"
@@ -75,23 +75,24 @@ class ManyTimer(IdentityEnum):
 
 @final
 class RequestMany(Conversation[Message]):
-    """A request that many may answer.
+    """A request that many responders may answer.
 
     Args:
-        subject: what is asked.
-        payload: the question.
+        subject: the subject of the request.
+        payload: its payload.
         headers: its headers.
-        count: end after so many answers; 0 for no such end.
-        stall: end when no further answer comes for so many seconds; ``None`` for no such end.
-        sentinel: end with the answer of which this is true, see `empty_payload`; ``None`` for no
-            such end.
-        timeout: seconds for all of it.
-        max_messages: most answers that may wait here; ``max_bytes`` most bytes of them. More end it
-            with `SlowConsumer`.
+        count: end after this number of answers; 0 for no such end.
+        stall: end when no further answer arrives for this number of seconds; ``None`` for no such
+            end.
+        sentinel: end with the answer for which this function returns true, see `empty_payload`;
+            ``None`` for no such end.
+        timeout: seconds in total.
+        max_messages: most answers in the buffer; ``max_bytes`` is their most bytes. More end the
+            request with `SlowConsumer`.
 
     Attributes:
-        end_of: what ended it, ``None`` before and where an error did.
-        received: how many answers came, the sentinel not counted.
+        end_of: the reason of a good end; ``None`` before it and after an error.
+        received: number of answers without the sentinel.
     """
 
     __slots__ = (
@@ -155,33 +156,34 @@ class RequestMany(Conversation[Message]):
         self._timers = Timers(ManyTimer)
         self.end_of: Gathered | None = None
         self.received = 0
-        #: How an answer is made for the user; an adapter may set its own class before the feed is
-        #: opened.
+        #: Creates the message object for an answer; an adapter may set its own class before the
+        #: request is opened.
         self.message: Callable[[Delivery], Message] = Message
 
     # ------------------------------------------------------------------ facts
 
     def opened(self, now: float) -> None:
-        """Ask, if there is a link."""
+        """Send the request, if the link is up."""
         self._timers.set(ManyTimer.TIMEOUT, now + self._timeout)
         if self.port.up:
             self._ask()
 
     def link_up(self, now: float) -> None:
-        """Ask the question that waited for the link."""
+        """Send the request that waited for the link."""
         self._ask()
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """Nobody knows what was on its way."""
+        """Fail, because answers may be lost."""
         if self.port.subject and not self.ended:
             self._over(
                 ConnectionLost(
-                    f"link lost while answers on {self._subject!r} were waited for, {self.received} had come"
+                    f"link lost while waiting for answers on {self._subject!r},"
+                    f" {self.received} had come"
                 )
             )
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
-        """Answers came."""
+        """Process answers."""
         for frame in run:
             if self.ended:
                 return
@@ -190,7 +192,7 @@ class RequestMany(Conversation[Message]):
             self._timers.set(ManyTimer.STALL, now + self._stall)
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """The server refused the question, or the interest in its answers."""
+        """Fail if the server refused the request or the subscription to its answers."""
         of_interest = isinstance(error, PermissionViolation) and error.operation == "subscription"
         if (
             not self.ended
@@ -200,7 +202,7 @@ class RequestMany(Conversation[Message]):
             self._over(error)
 
     def ticked(self, now: float) -> None:
-        """Time has passed."""
+        """Process a timeout."""
         for timer in self._timers.expired(now):
             if timer is ManyTimer.STALL:
                 self._well(Gathered.STALL)
@@ -214,12 +216,12 @@ class RequestMany(Conversation[Message]):
                 )
 
     def told(self, wish: StopMode, now: float) -> None:
-        """`StopMode.STOP` gives it up; while the connection drains, it is finished in its own time."""
+        """End for `StopMode.STOP`; with `StopMode.DRAIN` the request continues to its end."""
         if wish is StopMode.STOP:
             self.closed(None, now)
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
-        """Given up by the user, or the connection is closed."""
+        """End: the user closed it, or the connection is closed."""
         if not self.ended:
             if error is None:
                 self._well(Gathered.CLOSED)
@@ -229,7 +231,7 @@ class RequestMany(Conversation[Message]):
     # ------------------------------------------------------------------ the user's side
 
     def take(self, now: float) -> Message | NeedData | Ended:
-        """The oldest answer."""
+        """Return the oldest answer."""
         frame = self._backlog.pop()
         if frame is None:
             return self.nothing()
@@ -237,7 +239,7 @@ class RequestMany(Conversation[Message]):
         return self.message(frame)
 
     def take_all(self, now: float) -> list[Message] | NeedData | Ended:
-        """All answers at hand."""
+        """Return all available answers."""
         if not self._backlog.count:
             return NEED_DATA if self.nothing() is NEED_DATA else ENDED
         self._bytes = 0
@@ -246,15 +248,15 @@ class RequestMany(Conversation[Message]):
 
     @property
     def readable(self) -> int:
-        """Answers at hand."""
+        """Number of available answers."""
         return self._backlog.count
 
     @property
     def deadline(self) -> float | None:
-        """When its time, or the patience for a further answer, is over."""
+        """When the total time, or the wait for a further answer, is over."""
         return self._timers.next()
 
-    # ------------------------------------------------------------------ small things
+    # ------------------------------------------------------------------ helpers
 
     def _ask(self) -> None:
         self.port.subscribe()
@@ -278,8 +280,8 @@ class RequestMany(Conversation[Message]):
         ):
             self._over(
                 SlowConsumer(
-                    f"expected at most {self._max_messages} answers and {self._max_bytes} bytes waiting on "
-                    f"{self._subject!r}, more came"
+                    f"expected at most {self._max_messages} answers and {self._max_bytes} bytes"
+                    f" waiting on {self._subject!r}, more came"
                 )
             )
             return
@@ -290,13 +292,13 @@ class RequestMany(Conversation[Message]):
             self._well(Gathered.COUNT)
 
     def _last(self, sentinel: Sentinel, frame: Delivery) -> bool:
-        """Whether it ends here. What the user's function raises is the user's."""
+        """Tell whether this answer ends the request; an exception of the sentinel fails it."""
         try:
             answer: object = sentinel(Message(frame))
             check_result(answer, "a sentinel")
             if answer:
                 self._well(Gathered.SENTINEL)
-        except Exception as bug:  # noqa: BLE001  whatever it is belongs to who asked, not to the reader of the link
+        except Exception as bug:  # noqa: BLE001  the caller gets any exception, and the reader of the link must go on
             error = LocalProtocolError(
                 f"expected a sentinel to answer, it raised {type(bug).__name__}"
             )

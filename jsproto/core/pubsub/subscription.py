@@ -1,10 +1,11 @@
-"""A core NATS subscription: the feed that the server pushes into.
+"""A core NATS subscription: the server pushes messages into it.
 
-Theory. Core NATS has no credit: what the server routes comes. So the buffer has limits in messages
-and bytes and a policy for what does not fit, every drop is counted, and the user hears of it once
-per overflow. With a limit of messages (UNSUB max) the feed ends by itself after that many, and the
-limit may be set or lowered while it runs. Draining gives up the interest behind a fence: what the
-server had routed before is still handed out, then the feed ends.
+Theory. Core NATS has no flow control, so everything that the server routes arrives. Therefore the
+buffer has limits in messages and bytes, and a policy for messages that do not fit. Every dropped
+message is counted, and the user gets one notice per overflow. With a limit of messages (UNSUB max)
+the subscription ends after that many; the limit may be set or lowered at any time. A drain
+unsubscribes and sends a PING. Messages that the server had routed before its PONG are still
+delivered, then the subscription ends.
 """
 
 from __future__ import annotations
@@ -26,32 +27,33 @@ from jsproto.wire.subjects import queue_name, subscription_subject
 
 
 class Overflow(Enum):
-    """What a subscription does when its buffer is full."""
+    """The action of a subscription whose buffer is full."""
 
     DROP_NEWEST = "DROP_NEWEST"
     DROP_OLDEST = "DROP_OLDEST"
-    #: End with `SlowConsumer`; what is in the buffer can still be taken.
+    #: End with `SlowConsumer`; the messages in the buffer can still be taken.
     FAIL = "FAIL"
 
 
 class SlowConsumer(LocalProtocolError):
-    """The user took messages more slowly than they came, and the policy says to end."""
+    """The user was slower than the messages, and the policy ends the subscription."""
 
 
 @final
 class Subscription(Conversation[Message]):
-    """Interest in a subject.
+    """A subscription to a subject.
 
     Args:
         subject: may hold wildcards.
         queue: shares the messages with the other members of this queue group.
-        limit: end after so many messages; 0 for none.
-        max_messages: most messages in the buffer; ``max_bytes`` most payload and header bytes.
-        policy: what happens to messages that do not fit.
+        limit: end after this number of messages; 0 for none.
+        max_messages: most messages in the buffer; ``max_bytes`` is the most payload and header
+            bytes.
+        policy: the action for messages that do not fit.
 
     Attributes:
-        dropped: messages lost to the policy so far: what came is what was taken, what waits, and
-            these.
+        dropped: number of messages dropped by the policy. Every received message was taken, waits
+            in the buffer, or is counted here.
     """
 
     __slots__ = (
@@ -110,8 +112,8 @@ class Subscription(Conversation[Message]):
         self._overflowing = False
         self._fence = 0
         self.dropped = 0
-        #: How a message is made for the user; an adapter may set its own class before the feed is
-        #: opened.
+        #: Creates the message object for the user; an adapter may set its own class before the
+        #: subscription is opened.
         self.message: Callable[[Delivery], Message] = Message
 
     # ------------------------------------------------------------------ facts
@@ -123,14 +125,14 @@ class Subscription(Conversation[Message]):
             self.port.unsubscribe(self._limit)
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
-        """Messages came."""
+        """Buffer messages."""
         if self.ended:
             if isinstance(self.error, SlowConsumer):
                 self._drop(len(run))
             return
         limit = self._limit
         if limit:
-            run = run[: limit - self._came]  # it was lowered while more was on its way
+            run = run[: limit - self._came]  # the limit may be lowered while messages are in flight
         self._came += len(run)
         size = 0
         for frame in run:
@@ -149,34 +151,33 @@ class Subscription(Conversation[Message]):
             self.end()
 
     def fenced(self, token: int, now: float) -> None:
-        """Everything routed before the end of the interest is here."""
+        """The PONG after the UNSUB arrived: end."""
         if token == self._fence:
             self.end()
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """While draining, nothing more will come."""
+        """End if it drains, because no more messages will arrive."""
         if self._fence:
             self.end()
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """The account may not subscribe here."""
+        """End if the server refused this subscription."""
         if self.ended or not isinstance(error, PermissionViolation):
             return
         if error.bars(self._subject, self._queue, self.port.sid):
             self.end(error)
 
     def limited(self, count: int, now: float) -> None:
-        """End after so many messages since it was opened (UNSUB max); at once, if so many have come
-        already.
+        """End after this number of messages since it was opened (UNSUB max).
 
-        A limit can be lowered, not raised: the server may have come to it, and forgotten the
-        subscription.
+        It ends at once if that many have arrived already. A limit can be lowered and not raised,
+        because the server may have reached it and dropped the subscription.
 
         Raises:
-            InvalidConfig: less than 1, or more than the limit that stands.
+            InvalidConfig: the limit is less than 1, or more than the current limit.
         """
         if not is_number(count, (int,)) or count < 1 or (self._limit and count > self._limit):
-            most = f" and <= {self._limit}, which stands" if self._limit else ""
+            most = f" and <= {self._limit}, the current limit" if self._limit else ""
             raise InvalidConfig(f"expected a limit >= 1{most}; got {count}")
         if self.ended or self._fence:
             return
@@ -187,7 +188,7 @@ class Subscription(Conversation[Message]):
         self.port.unsubscribe(after=count)
 
     def told(self, wish: StopMode, now: float) -> None:
-        """Give up the interest and end when everything routed so far has come."""
+        """Unsubscribe, and end when everything routed so far has arrived."""
         if self.ended or self._fence:
             return
         if not self.port.up:
@@ -199,7 +200,7 @@ class Subscription(Conversation[Message]):
     # ------------------------------------------------------------------ the user's side
 
     def take(self, now: float) -> Message | NeedData | Ended:
-        """The oldest message."""
+        """Return the oldest message."""
         frame = self._backlog.pop()
         if frame is None:
             return self.nothing()
@@ -208,7 +209,7 @@ class Subscription(Conversation[Message]):
         return self.message(frame)
 
     def take_all(self, now: float) -> list[Message] | NeedData | Ended:
-        """All messages at hand."""
+        """Return all available messages."""
         if not self._backlog.count:
             nothing = self.nothing()
             return NEED_DATA if nothing is NEED_DATA else ENDED
@@ -219,7 +220,7 @@ class Subscription(Conversation[Message]):
 
     @property
     def readable(self) -> int:
-        """Messages at hand."""
+        """Number of available messages."""
         return self._backlog.count
 
     # ------------------------------------------------------------------ overflow
@@ -240,8 +241,8 @@ class Subscription(Conversation[Message]):
                 self._drop(len(run) - at)
                 self.end(
                     SlowConsumer(
-                        f"expected at most {self._max_messages} messages and {self._max_bytes} bytes waiting on "
-                        f"{self._subject!r}, more came"
+                        f"expected at most {self._max_messages} messages and {self._max_bytes}"
+                        f" bytes waiting on {self._subject!r}, more came"
                     )
                 )
                 return

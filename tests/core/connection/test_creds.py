@@ -97,7 +97,7 @@ def damaged():
     yield "two", text + text, "one block with a JWT in the creds file, got 2"
     yield "no first fence", creds(first=""), "BEGIN and END to take turns"
     yield "only begins", creds(ends=""), "BEGIN and END to take turns"
-    yield "cut", text[: text.index(SEED.reveal()) + 20], "an END behind the last BEGIN"
+    yield "cut", text[: text.index(SEED.reveal()) + 20], "an END after the last BEGIN"
     yield "seed cut", text.replace(SEED.reveal(), SEED.reveal()[:-1]), "58 characters as the seed"
     yield (
         "account",

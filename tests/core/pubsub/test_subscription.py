@@ -128,7 +128,7 @@ def test_a_limit_ends_by_itself():
 @pytest.mark.parametrize("count", [-1, 0, 4])
 def test_a_limit_can_be_lowered_and_no_more(count):
     sub = opened(limit=3)
-    with pytest.raises(InvalidConfig, match=f"<= 3, which stands; got {count}"):
+    with pytest.raises(InvalidConfig, match=f"<= 3, the current limit; got {count}"):
         sub.limited(count, 0.0)
 
     sub.limited(3, 0.0)
