@@ -1,12 +1,12 @@
 """Mutation testing: does a test fail for each small change of a module? A long command, of a minute
 or more for each.
 
-    python tests/mutation/run.py credit status              these modules, by their names in
-    modules.toml python tests/mutation/run.py                            all of them python
-    tests/mutation/run.py consume --where _silence   only changes in functions whose name holds this
-    python tests/mutation/run.py consume --again kept.json  only those that survived in the run that
-    `--keep` kept python tests/mutation/run.py credit --list              the changes, running
-    nothing
+    python tests/mutation/run.py credit status              these modules, as modules.toml names them
+    python tests/mutation/run.py                            all of them
+    python tests/mutation/run.py consume --where _silence   only in functions whose name holds this
+    python tests/mutation/run.py consume --again kept.json  only what survived a run with `--keep`
+    python tests/mutation/run.py credit --list              the changes, running nothing
+    python tests/mutation/run.py --check                    only: can each listed change be made?
 
 Needs `pip install mutmut` beside what the tests need. `modules.toml` says for each module which
 tests shall notice, and which changes no test can notice, each with its reason; those are not run. A
@@ -217,6 +217,20 @@ def settled(
         )
 
 
+def check(names: list[str], table: dict) -> int:
+    """Print the listed changes that can't be made any more; 1 if there are any."""
+    stale = 0
+    for name in names:
+        equivalent = table[name].get("equivalent", ())
+        listed = {(each["where"], each["was"], each["now"]) for each in equivalent}
+        place = _ROOT / "jsproto" / "jetstream" / f"{name.replace('.', '/')}.py"
+        made = {each.name for each in mutants(place.read_text())}
+        for where, was, now in sorted(listed - made):
+            stale += 1
+            print(f"{name}: {where}\n    - {was}\n    + {now}", flush=True)
+    return 1 if stale else 0
+
+
 def report(name: str, results: list[tuple[Mutant, str]]) -> tuple[str, bool]:
     """A row of the table, and whether the bar is held."""
     counts = {
@@ -238,6 +252,7 @@ def main() -> int:
     parser.add_argument("modules", nargs="*", help=", ".join(table))
     parser.add_argument("--where", default="")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--again", type=Path, metavar="FILE")
     parser.add_argument(
         "--keep", type=Path, metavar="FILE", help="write the survivors there, as JSON"
@@ -246,6 +261,8 @@ def main() -> int:
     for name in chosen.modules:
         if name not in table:
             parser.error(f"{name!r} is not one of {', '.join(table)}")
+    if chosen.check:
+        return check(chosen.modules or list(table), table)
     chosen.keep = chosen.keep and chosen.keep.resolve()
     chosen.again = chosen.again and chosen.again.resolve()
     rows = []
