@@ -12,7 +12,7 @@ second is how to wait and how to move bytes; the first is whole, and has one pla
 
 Two more are there to be overridden. `_away`: whether a verb is called in the client's thread but
 outside of its event loop. `_drop`: close this process's copy of a socket after a fork, without a
-word to the server. Who derives from `AsyncClient` sets ``_kicked`` and ``_thread`` to 0.
+word to the server. ``_inlet`` is what a byte stream calls: up, data, unsent, room and lost.
 
 `jsproto_io.testing.check_driver` says whether it is done. These names stay what they are within a
 minor version; what begins with an underscore in them is for who derives from them, and for nobody

@@ -72,7 +72,10 @@ COUNTED = {
 #: it (a budget out of date).
 ABOVE, BELOW = 0.02, 0.1
 _OURS = tuple(str(_ROOT / part) for part in ("jsproto", "adapters/jsproto_io"))
-_WORLD = tuple(str(_ROOT / part) for part in ("jsproto/testing", "adapters/jsproto_io/memory.py"))
+_WORLD = tuple(
+    str(_ROOT / part)
+    for part in ("jsproto/testing", "adapters/jsproto_io/memory.py", "adapters/jsproto_io/_memory")
+)
 _GENERATED = re.compile(r"<attrs generated \w+ jsproto[._](?!testing)")
 
 
