@@ -1,1 +1,1 @@
-"""The command line: `jsproto`."""
+"""The command line tool ``jsproto``."""

@@ -1,4 +1,4 @@
-"""``python -m jsproto_cli`` is the command ``jsproto``."""
+"""Runs the command ``jsproto`` as ``python -m jsproto_cli``."""
 
 from __future__ import annotations
 

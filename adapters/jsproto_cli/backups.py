@@ -1,12 +1,12 @@
-"""`jsproto backup` and `jsproto restore`: streams with their consumers and messages, in a folder
-and back.
+"""`jsproto backup` and `jsproto restore`: save streams in a folder, and restore them.
 
-The folder is one that the ``nats`` tool reads (``nats account restore FOLDER/streams``), and what
-that has written is restored here. On a terminal with `rich` installed (extra ``cli``) there is a
-progress bar, else, or with ``--no-progress``, there are lines.
+A backup contains configurations, consumers and messages. The ``nats`` tool can read the folder
+(``nats account restore FOLDER/streams``), and `jsproto restore` can read a folder that it has
+written. On a terminal with `rich` installed (extra ``cli``) the command shows a progress bar.
+Otherwise, or with ``--no-progress``, it prints lines.
 
-Exit codes: 0 all is saved, or restored as it was; 1 it is not, and the last lines say what; 130 it
-was interrupted.
+Exit codes: 0 all is saved, or restored as it was; 1 something is missing, and the last lines say
+what; 130 the command was interrupted.
 """
 
 from __future__ import annotations
@@ -31,31 +31,29 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Give the command line its subcommands ``backup`` and ``restore``."""
+    """Add the subcommands ``backup`` and ``restore`` to the command line."""
     save = commands.add_parser("backup", help="save streams in a folder", description=__doc__)
-    save.add_argument("folder", type=Path, metavar="FOLDER", help="a new or an empty one")
+    save.add_argument("folder", type=Path, metavar="FOLDER", help="a new or empty folder")
     save.add_argument(
-        "--check", action="store_true", help="let the server check what it stores first"
+        "--check", action="store_true", help="let the server check the stored data first"
     )
     _common(save)
     save.set_defaults(command=run_backup)
 
-    back = commands.add_parser(
-        "restore", help="put streams back out of a folder", description=__doc__
-    )
+    back = commands.add_parser("restore", help="restore streams from a folder", description=__doc__)
     back.add_argument(
-        "folder", type=Path, metavar="FOLDER", help="of a backup, or of one of its streams"
+        "folder", type=Path, metavar="FOLDER", help="the folder of a backup, or of one stream in it"
     )
     back.add_argument(
         "--update",
         action="store_true",
-        help="bring streams that are there up to date with what was saved",
+        help="update existing streams to the saved state",
     )
     back.add_argument(
         "--replicas",
         type=int,
         metavar="N",
-        help="so many replicas of each stream instead of what was saved",
+        help="number of replicas of each stream, instead of the saved one",
     )
     _common(back)
     back.set_defaults(command=run_restore)
@@ -66,26 +64,22 @@ def _common(words: argparse.ArgumentParser) -> None:
         "--stream",
         action="append",
         metavar="NAME",
-        help="only this one; may be said more than once",
+        help="only this stream; may be repeated",
     )
-    words.add_argument(
-        "--no-data", action="store_true", help="configurations only, without messages"
-    )
-    words.add_argument("--no-progress", action="store_true", help="lines instead of a progress bar")
+    words.add_argument("--no-data", action="store_true", help="only configurations, no messages")
+    words.add_argument("--no-progress", action="store_true", help="print lines, no progress bar")
     words.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     add_link(words)
 
 
 def run_backup(words: argparse.Namespace) -> int:
-    """Save; 0 if all is saved."""
+    """Run ``backup``; 0 if all is saved."""
     return _unbroken(lambda: _backup(words), f"the backup in {words.folder} is not complete")
 
 
 def run_restore(words: argparse.Namespace) -> int:
-    """Restore; 0 if all is as it was."""
-    return _unbroken(
-        lambda: _restore(words), "what was being restored is not there, or only a part of it"
-    )
+    """Run ``restore``; 0 if all is restored as it was."""
+    return _unbroken(lambda: _restore(words), "the streams are not restored, or only in part")
 
 
 def _unbroken(command: Callable[[], int], words: str) -> int:
@@ -112,7 +106,8 @@ def _backup(words: argparse.Namespace) -> int:
     size = sum(each.size for each in manifest.streams)
     messages = sum(each.messages for each in manifest.streams)
     print(
-        f"{len(manifest.streams)} streams, {count_of(messages)} messages, {size_of(size)} in {words.folder}"
+        f"{len(manifest.streams)} streams, {count_of(messages)} messages, {size_of(size)} "
+        f"in {words.folder}"
     )
     for each in manifest.streams:
         if each.note:
@@ -138,16 +133,16 @@ def _restore(words: argparse.Namespace) -> int:
         ]
         print(json.dumps({"restore": str(words.folder), "streams": rows}))
         return 0
-    print(f"{len(done)} streams out of {words.folder}")
+    print(f"{len(done)} streams from {words.folder}")
     return 0
 
 
-# ------------------------------------------------------------------------------------------------ progress
+# ------------------------------------------------------------------ progress
 
 
 @contextmanager
 def shown(*, bar: bool) -> Generator[Tell]:
-    """Where progress goes: a bar on a terminal that can have one, else lines; both to stderr."""
+    """The progress display on stderr: a bar on a terminal with ``rich``, else lines."""
     if not (bar and sys.stderr.isatty() and find_spec("rich") is not None):
         yield _line
         return
@@ -165,7 +160,7 @@ def shown(*, bar: bool) -> Generator[Tell]:
 
 
 def _line(progress: Progress) -> None:
-    """One line where something begins or ends."""
+    """Print one line when a phase begins or ends."""
     if progress.phase is Phase.DATA:
         return
     number = f"[{progress.number}/{progress.of}]"
@@ -180,7 +175,7 @@ def _line(progress: Progress) -> None:
 
 
 class _Bars:
-    """One bar for each stream and deed."""
+    """One progress bar for each stream and action."""
 
     def __init__(self, progress: Any) -> None:
         self._progress = progress
@@ -191,7 +186,7 @@ class _Bars:
             title = text_of(f"[{told.number}/{told.of}] {told.deed} {told.stream}")
             self._task = self._progress.add_task(title, total=told.total or None, words="")
             return
-        # What a stream takes on the server is only near to what its archive has.
+        # The size of a stream on the server is only about that of its archive.
         whole = {"total": max(told.bytes, 1)} if told.phase is Phase.DONE else {}
         seen = whole["total"] if whole else told.bytes
         words = (

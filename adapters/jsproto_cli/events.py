@@ -1,9 +1,9 @@
-"""`jsproto events`: what JetStream tells of itself, live: one line for each advisory and metric,
-until Ctrl-C.
+"""`jsproto events`: print JetStream's advisories and metrics live, one line each, until Ctrl-C.
 
-Events are published once and kept by nobody: what happened before is not shown. Exit codes: 0 it
-ended as wished; 1 something went wrong, or events were dropped because they came faster than they
-could be printed.
+The server publishes an event once and does not store it, so earlier events are not shown.
+
+Exit codes: 0 the command ended as requested; 1 an error occurred, or events were dropped because
+they came faster than the command could print them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Give the command line its subcommand ``events``."""
+    """Add the subcommand ``events`` to the command line."""
     words = commands.add_parser("events", help="live advisories of JetStream", description=__doc__)
     kinds = words.add_mutually_exclusive_group()
     kinds.add_argument(
@@ -37,23 +37,23 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--metrics", action="store_const", dest="subject", const=METRICS, help="only metrics"
     )
     kinds.add_argument(
-        "--subject", help="listen here, such as where another account's events are imported"
+        "--subject", help="subscribe to this subject, for example another account's imported events"
     )
     words.add_argument("--stream", metavar="NAME", help="only events about this stream")
-    words.add_argument("--count", type=int, default=0, metavar="N", help="end after so many events")
+    words.add_argument("--count", type=int, default=0, metavar="N", help="end after N events")
     words.add_argument("--json", action="store_true", help="print one JSON object for each event")
     add_link(words)
     words.set_defaults(command=run)
 
 
 def run(words: argparse.Namespace) -> int:
-    """Print events; 0 if none was lost."""
+    """Run ``events``; 0 if no event was lost."""
     return told(lambda: _listened(words))
 
 
 def _listened(words: argparse.Namespace) -> int:
     subscription = Subscription(words.subject or "$JS.EVENT.>")
-    with suppress(KeyboardInterrupt):  # that is how it ends
+    with suppress(KeyboardInterrupt):  # the normal end
         _print_all(words, subscription)
     if subscription.dropped:
         print(f"{subscription.dropped} events came too fast and were dropped", file=sys.stderr)
@@ -73,7 +73,7 @@ def _print_all(words: argparse.Namespace, subscription: Subscription) -> None:
 
 
 def _line(message: Message, stream: str | None, *, as_json: bool) -> str | None:
-    """What to print of an event; ``None`` if it is about something else."""
+    """The line for an event; ``None`` if it is about another stream."""
     try:
         event = read_event(message.payload)
     except InvalidResponse as error:

@@ -1,8 +1,8 @@
-"""How a command reaches a server: the same words for all of them.
+"""Connection options that all commands share.
 
-With ``--server`` a URL is all there is, and may hold user and password. Otherwise it is a context
-of the ``nats`` CLI that says where and as whom: the one that is named, or that the environment or
-the CLI has selected; without one, it is nats://127.0.0.1:4222.
+With ``--server`` the URL alone says where to connect; it may contain user and password. Otherwise a
+context of the ``nats`` CLI gives address and credentials: the named one, or the one that the
+environment or the CLI has selected. Without a context the address is nats://127.0.0.1:4222.
 """
 
 from __future__ import annotations
@@ -29,23 +29,27 @@ if TYPE_CHECKING:
 
 
 def add_link(words: argparse.ArgumentParser) -> None:
-    """Give a command the words of how to connect."""
-    where = words.add_argument_group("where")
-    where.add_argument("--server", metavar="URL", help="connect here, without any context")
+    """Add the connection options to a command."""
+    where = words.add_argument_group("connection")
+    where.add_argument("--server", metavar="URL", help="the server, without a context")
     where.add_argument(
         "--context", metavar="NAME", help="a context of the nats CLI, or the path of its file"
     )
-    where.add_argument("--creds", metavar="FILE", help="a creds file, above what the context says")
+    where.add_argument("--creds", metavar="FILE", help="a creds file; overrides the context's")
     where.add_argument("--domain", metavar="NAME", help="JetStream of another domain")
-    where.add_argument("--prefix", metavar="SUBJECT", help="JetStream behind another API prefix")
+    where.add_argument("--prefix", metavar="SUBJECT", help="JetStream with another API prefix")
     where.add_argument(
-        "--timeout", type=float, default=5.0, metavar="SECONDS", help="for each answer (5 s)"
+        "--timeout",
+        type=float,
+        default=5.0,
+        metavar="SECONDS",
+        help="timeout of each request (5 s)",
     )
 
 
 @contextmanager
 def linked(words: argparse.Namespace) -> Generator[Client]:
-    """A client that is connected; it gives up at once where nobody is."""
+    """A connected client; it fails at once if no server answers."""
     others: ConnectOptions = {"name": "jsproto", "connect_sweeps": 1}
     if words.domain is not None or words.prefix is not None or words.server is not None:
         others["jetstream"] = JetStream(
@@ -68,7 +72,7 @@ def linked(words: argparse.Namespace) -> Generator[Client]:
 
 
 def told(command: Callable[[], int]) -> int:
-    """Run a command; what goes wrong is one line, and exit code 1."""
+    """Run a command; print an error as one line, and return exit code 1."""
     try:
         return command()
     except (JsprotoError, OSError) as error:

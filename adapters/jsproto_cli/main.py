@@ -1,8 +1,7 @@
-"""`jsproto`: the door to the command line. It parses words, calls one subcommand, and gives back
-its exit code.
+"""`jsproto`: the command line; it parses arguments and runs one subcommand.
 
-Exit codes: 0 all is as it must be; 1 something differs, and the last lines say what; 2 the words
-were wrong. SIGTERM ends a command like Ctrl-C does, so that a server which was started is stopped.
+Exit codes: 0 success; 1 a check failed, and the last lines say why; 2 invalid arguments. SIGTERM
+ends a command like Ctrl-C, so a server that the command has started is stopped.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Help(argparse.HelpFormatter):
-    """Help in which a paragraph stays one, and a list or an example keeps its lines."""
+    """Help that fills paragraphs, but keeps the lines of lists and examples."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = [each.strip("\n") for each in re.split(r"\n\s*\n", text.strip())]
@@ -39,7 +38,7 @@ class _Help(argparse.HelpFormatter):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The grammar of the command line."""
+    """The argument parser of the command line."""
     root = argparse.ArgumentParser(
         prog="jsproto", description="NATS JetStream as pure protocol state machines."
     )
@@ -59,13 +58,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; gives the exit code."""
+    """Run the command line, and return the exit code."""
     signal.signal(signal.SIGTERM, _terminated)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="backslashreplace"
-            )  # whatever a peer says can be shown, in any locale
+            # Text from a peer must be printable in any locale.
+            stream.reconfigure(errors="backslashreplace")
     words = parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = words.command
     return command(words)

@@ -1,13 +1,13 @@
-"""`jsproto record`: a tap between any client and its server, which writes down what both say.
+"""`jsproto record`: a proxy between a client and its server that records both directions.
 
     jsproto record --server nats://127.0.0.1:4222 --listen 127.0.0.1:4223 -o incident.trace
 
-The client connects to the tap instead of the server. Files are always new: where there is one, the
-next gets a number. With a folder as ``-o`` each connection has a file of its own. Credentials are
+The client connects to the proxy instead of the server. The command never overwrites a file: it adds
+a number to the name. With a folder as ``-o`` each connection has its own file. Credentials are
 never written, payloads only with ``--payload full``. Ctrl-C ends it.
 
-Exit codes: 0 it was ended; 1 the address cannot be listened on, or a file cannot be made; 2 the
-words were wrong.
+Exit codes: 0 the user ended it; 1 it cannot listen on the address, or cannot create a file; 2
+invalid arguments.
 """
 
 from __future__ import annotations
@@ -37,69 +37,69 @@ _UNITS: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Give the command line its subcommand ``record``."""
+    """Add the subcommand ``record`` to the command line."""
     words = commands.add_parser(
         "record",
-        help="stand between a client and its server, and write down what they say",
+        help="record the traffic between a client and its server",
         description=__doc__,
     )
-    words.add_argument("--server", required=True, metavar="URL", help="where the server is")
+    words.add_argument("--server", required=True, metavar="URL", help="the server")
     words.add_argument(
         "--listen",
         type=_place,
         default="127.0.0.1:0",
         metavar="HOST:PORT",
-        help="where the client connects (a free port)",
+        help="the address for the client (by default a free port)",
     )
     words.add_argument(
         "-o",
         "--output",
         default="recording.trace",
         metavar="FILE|FOLDER",
-        help="where to (recording.trace)",
+        help="the output (recording.trace)",
     )
     words.add_argument(
         "--payload",
         choices=[keep.value.lower() for keep in Keep],
         default="length",
-        help="what is kept of payloads, values of headers and, with none, subjects (length)",
+        help="how payloads and header values are kept, and with none also subjects (length)",
     )
     words.add_argument(
         "--max-bytes",
         type=_size,
         default=MOST_WRITTEN,
         metavar="N",
-        help="write no more: 500, 64k, 10m, 1g (1g)",
+        help="the most bytes to write: 500, 64k, 10m, 1g (1g)",
     )
     words.add_argument(
-        "--tls", action="store_true", help="TLS between tap and server; tls:// means the same"
+        "--tls", action="store_true", help="TLS between proxy and server; tls:// means the same"
     )
     words.add_argument(
-        "--tls-first", action="store_true", help="TLS before the server's first word"
+        "--tls-first", action="store_true", help="start TLS before the server's first message"
     )
     words.add_argument(
-        "--ca", type=Path, metavar="FILE", help="whom to trust; the system's own if not given"
+        "--ca", type=Path, metavar="FILE", help="the trusted certificates; by default the system's"
     )
     words.add_argument(
         "--cert", type=Path, metavar="FILE", help="a certificate, for servers that verify clients"
     )
-    words.add_argument("--key", type=Path, metavar="FILE", help="its key")
+    words.add_argument("--key", type=Path, metavar="FILE", help="the private key of --cert")
     words.add_argument(
         "--one-client",
         action="store_true",
-        help="all connections are of one client, so that what it must do on a new link is judged",
+        help="all connections belong to one client; lint then also checks its reconnects",
     )
     words.add_argument(
         "--gossip",
         action="store_true",
-        help="tell the client of other servers; it may go there around the tap",
+        help="pass on addresses of other servers; the client may then bypass the proxy",
     )
     words.add_argument("--json", action="store_true", help="print one JSON object at the end")
     words.set_defaults(command=run)
 
 
 def run(words: argparse.Namespace) -> int:
-    """Record until told to stop."""
+    """Run ``record`` until a signal stops it."""
     try:
         target = _target(words)
     except InvalidConfig as error:
@@ -151,10 +151,10 @@ def _tell(line: str) -> None:
 
 @final
 class Recording:
-    """The files of one run, and the room that they share.
+    """The files of one run, and the bytes that they may hold together.
 
     Attributes:
-        files: those that were made.
+        files: the created files.
     """
 
     def __init__(self, words: argparse.Namespace) -> None:
@@ -172,15 +172,15 @@ class Recording:
 
     @property
     def full(self) -> bool:
-        """Whether something was not written because there was no room."""
+        """Whether the limit of bytes was reached."""
         return not self._room.left
 
     def tape(self, name: str) -> Tape:
-        """The tape for a connection of this name."""
+        """The tape for a connection with this name."""
         if self.full and not self._told:
             self._told = True
             _tell(
-                f"full: {self._room.most} bytes are written; connections go on, and are not recorded"
+                f"full: {self._room.most} bytes are written; connections continue without recording"
             )
         return self._new(self._path / f"{name}.trace") if self._folder else self._tapes[0]
 
@@ -200,13 +200,13 @@ class Recording:
         return self._tapes[-1]
 
 
-# ------------------------------------------------------------------------------------------------ words
+# ------------------------------------------------------------------ arguments
 
 
 def _target(words: argparse.Namespace) -> Target:
     server = Server.parse(words.server)
     if server.web:
-        raise InvalidConfig(f"expected a server that speaks without a WebSocket, got {server}")
+        raise InvalidConfig(f"expected a server without WebSocket, got {server}")
     tls = None
     if words.tls or words.tls_first or server.tls:
         tls = TlsFiles(ca=words.ca, certificate=words.cert, key=words.key).context()

@@ -1,8 +1,7 @@
-"""`jsproto report`: what an account has in JetStream: streams, consumers, replication, or the
-cluster that holds them.
+"""`jsproto report`: print an account's streams, consumers, replication or cluster.
 
-Exit codes: 0 all is as it should be; 1 there is a problem, such as a group without a leader or a
-mirror with an error; the report ends with it.
+Exit codes: 0 no problems; 1 there is a problem, such as a group without a leader or a mirror with
+an error. The report ends with the problems.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Give the command line its subcommand ``report``."""
+    """Add the subcommand ``report`` to the command line."""
     words = commands.add_parser(
-        "report", help="what an account has in JetStream", description=__doc__
+        "report", help="streams, consumers and replication of an account", description=__doc__
     )
     words.add_argument("report", choices=list(REPORTS), help="which report")
     form = words.add_mutually_exclusive_group()
@@ -33,7 +32,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(words: argparse.Namespace) -> int:
-    """Print a report; 0 if it has no problems."""
+    """Run ``report``; 0 if there are no problems."""
     return told(lambda: _reported(words))
 
 

@@ -1,14 +1,14 @@
-"""`jsproto simulate`: weeks of faults in minutes: clients of ours in simulated worlds, one for each
-seed.
+"""`jsproto simulate`: run clients through weeks of simulated faults, one world for each seed.
 
-    jsproto simulate --seeds 0-99 --hours 1           a hundred worlds of an hour each
-    jsproto simulate --seeds 0-1999 --state run.jsonl  the same command again goes on where it was
-    stopped jsproto simulate --replay failures/seed-17.trace   the world of a failure again jsproto
-    simulate --measure --seeds 0-9             how fast: one consumer, 10 messages a second, all
-    faults
+    jsproto simulate --seeds 0-99 --hours 1            a hundred worlds of one virtual hour
+    jsproto simulate --seeds 0-1999 --state run.jsonl  repeat the command to continue a stopped run
+    jsproto simulate --replay failures/seed-17.trace   run the world of a failure again
+    jsproto simulate --measure --seeds 0-9             speed: one consumer, 10 messages a second
 
-A world that breaks a rule is made small and written as a trace. Exit codes: 0 every rule held; 1
-one was broken; 2 the words were wrong, or the file of ``--state`` or ``--replay``.
+If a world breaks a rule, the command reduces it to a smaller one and writes it as a trace.
+
+Exit codes: 0 every rule held; 1 a rule was broken; 2 invalid arguments, or an invalid file of
+``--state`` or ``--replay``.
 """
 
 from __future__ import annotations
@@ -45,64 +45,62 @@ if TYPE_CHECKING:
 
 
 class StateError(JsprotoError, ValueError):
-    """The file of ``simulate --state`` does not say which worlds are done."""
+    """The file of ``simulate --state`` does not contain finished worlds."""
 
 
-#: One finished world, as it is kept: plain numbers and texts.
+#: One finished world in the state file: plain numbers and texts.
 Line: TypeAlias = dict[str, "int | float | str"]
 
-#: What the first lines of a written failure call the text of its world.
+#: The name of the world's text in the first lines of a failure's trace.
 _SCENARIO: Final = "scenario"
-#: Seconds between two words about the progress.
+#: Seconds between two progress lines.
 _PROGRESS: Final = 10.0
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Give the command line its subcommand ``simulate``."""
+    """Add the subcommand ``simulate`` to the command line."""
     words = commands.add_parser(
-        "simulate", help="live through faults in virtual time", description=__doc__
+        "simulate", help="run clients through faults in virtual time", description=__doc__
     )
     words.add_argument(
         "--seeds",
         type=_seeds,
         default=list(range(10)),
         metavar="A-B",
-        help="which worlds: ranges and numbers",
+        help="the worlds: ranges and numbers",
     )
-    words.add_argument(
-        "--hours", type=float, default=1.0, help="virtual hours of each; 1 if left out"
-    )
+    words.add_argument("--hours", type=float, default=1.0, help="virtual hours of each world (1)")
     words.add_argument(
         "--works",
         type=lambda text: tuple(text.split(",")),
         default=(),
         metavar="KIND,...",
-        help=f"workloads instead of drawn ones: {', '.join(sorted(set(KINDS)))}",
+        help=f"workloads, instead of random ones: {', '.join(sorted(set(KINDS)))}",
     )
     words.add_argument(
         "--measure",
         action="store_true",
-        help="one consumer, 10 messages a second, all faults: for speed",
+        help="measure speed: one consumer, 10 messages a second, all faults",
     )
     words.add_argument(
-        "--state", type=Path, metavar="FILE", help="keeps what is done, and goes on from there"
+        "--state", type=Path, metavar="FILE", help="store finished worlds, and skip them next time"
     )
     words.add_argument(
         "--failures",
         type=Path,
         default=Path("failures"),
         metavar="DIR",
-        help="where traces of failures go",
+        help="folder for the traces of failures",
     )
-    words.add_argument("--replay", type=Path, metavar="TRACE", help="the world of a failure again")
+    words.add_argument("--replay", type=Path, metavar="TRACE", help="run a failed world again")
     words.add_argument(
-        "--json", action="store_true", help="print one JSON object for each world, and the sum"
+        "--json", action="store_true", help="print one JSON object for each world, and totals"
     )
     words.set_defaults(command=run)
 
 
 def run(words: argparse.Namespace) -> int:
-    """Simulate; 0 if every rule held."""
+    """Run ``simulate``; 0 if every rule held."""
     if words.replay is not None:
         return _replay(words.replay, as_json=words.json)
     if unknown := set(words.works) - set(KINDS):
@@ -130,12 +128,12 @@ def run(words: argparse.Namespace) -> int:
                 total.add(line)
                 total.show()
     except KeyboardInterrupt:
-        print("\nstopped; the same command goes on from here if it has --state", file=sys.stderr)
+        print("\nstopped; with --state the same command continues from here", file=sys.stderr)
     total.end(as_json=words.json)
     return int(bool(total.failures))
 
 
-# ------------------------------------------------------------------------------------------------ one world
+# ------------------------------------------------------------------ one world
 
 
 def _draw(words: argparse.Namespace) -> Callable[[int], Scenario]:
@@ -168,7 +166,7 @@ def _line(report: SimulationReport, scenario: Scenario, cpu: float) -> Line:
 
 
 def _written(scenario: Scenario, folder: Path) -> Line:
-    """Make a failure small, and write it down."""
+    """Reduce a failure to a small world, and write its trace."""
     small, _ = shrunk(scenario)
     records: list[Record] = []
     report = Simulation(scenario=small, tap=records.append).run()
@@ -204,12 +202,12 @@ def _replay(path: Path, *, as_json: bool) -> int:
     return int(bool(line["failure"]))
 
 
-# ------------------------------------------------------------------------------------------------ many worlds
+# ------------------------------------------------------------------ many worlds
 
 
 @define
 class _Total:
-    """All worlds together."""
+    """The totals of all worlds."""
 
     worlds: int
     begun: float = field(factory=time.monotonic)
@@ -234,7 +232,7 @@ class _Total:
             self.failures.append(int(line["seed"]))
 
     def show(self) -> None:
-        """A word about the progress, now and then, where somebody may be watching."""
+        """Print a progress line, at most every `_PROGRESS` seconds."""
         now = time.monotonic()
         if now - self.shown >= _PROGRESS:
             self.shown = now
@@ -246,7 +244,7 @@ class _Total:
             )
 
     def end(self, *, as_json: bool) -> None:
-        """The sum."""
+        """Print the totals."""
         speed = self.reader_hours / (self.cpu / 60) if self.cpu else 0.0
         if as_json:
             print(
@@ -265,23 +263,23 @@ class _Total:
             )
             return
         print(
-            f"{self.done} worlds, {self.hours:.1f} virtual hours ({self.hours / 8766:.3f} years), {self.handed} messages "
-            f"handed out, {self.faults} faults, {self.cpu:.1f} s of CPU"
+            f"{self.done} worlds, {self.hours:.1f} virtual hours ({self.hours / 8766:.3f} years), "
+            f"{self.handed} messages handed out, {self.faults} faults, {self.cpu:.1f} s of CPU"
         )
         print(f"{self.reader_hours:.1f} consumer-hours, {speed:.1f} in each minute of CPU")
         print(f"broken rules: seeds {self.failures}" if self.failures else "every rule held")
 
 
 def _about(words: argparse.Namespace) -> Line:
-    """What must be equal for a world to be the same."""
+    """The arguments that define a world."""
     return {"hours": words.hours, "kinds": ",".join(words.works), "measure": int(words.measure)}
 
 
 def _done(words: argparse.Namespace) -> dict[int, Line]:
-    """The worlds that were lived through before, by seed; the file is made if it is not there.
+    """The finished worlds of the state file by seed; creates the file if it is missing.
 
     Raises:
-        StateError: a line of the file is none that ``--state`` writes.
+        StateError: a line of the file does not come from ``--state``.
         OSError: the file cannot be read or written.
     """
     if words.state is None:
@@ -305,7 +303,7 @@ def _done(words: argparse.Namespace) -> dict[int, Line]:
 
 
 class _kept:  # noqa: N801 - a context manager that reads like a verb
-    """Keeps lines in a file, each as soon as it is there, or nowhere."""
+    """Appends lines to a file, each at once; without a path it drops them."""
 
     def __init__(self, path: Path | None) -> None:
         self._file = None if path is None else path.open("a", encoding="utf-8")

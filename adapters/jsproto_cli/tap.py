@@ -1,11 +1,10 @@
-"""The tap: it listens where a client connects, dials the server, carries bytes both ways, and has
-them recorded.
+"""The proxy of ``jsproto record``: it accepts clients, dials the server and passes bytes on.
 
-Theory. Two tasks for each connection, one for each way; a side that does not read stops the other
-from being read, so nothing piles up here. What is recorded and what is passed on is
-`jsproto.trace.record.tap`'s to say. Over TLS with the server the tap is its client; the client of
-the tap speaks in clear. NATS has TLS stand behind the first INFO, so that one line is read before,
-unless TLS comes first.
+Theory. Each connection has two tasks, one for each direction. If one side does not read, the task
+stops reading from the other side, so the proxy buffers little. `jsproto.trace.record.tap` decides
+what is recorded and what is passed on. With TLS the proxy is a TLS client of the server, and its
+own client uses no TLS. NATS starts TLS after the first INFO, so the proxy reads that line first,
+unless the server starts TLS first.
 """
 
 from __future__ import annotations
@@ -28,28 +27,29 @@ if TYPE_CHECKING:
 _Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 _CHUNK: Final = 65_536
-#: The longest first line of a server that TLS follows, in bytes.
+#: The most bytes of the INFO line before TLS.
 _MOST_INFO: Final = 1_048_576
-#: Connections at once; each may hold one frame that is not whole yet.
+#: The most connections at once; each may hold one incomplete frame.
 _MOST_CONNECTIONS: Final = 256
-#: Seconds to dial the server, with its TLS.
+#: Seconds to dial the server, including TLS.
 _PATIENCE: Final = 10.0
-#: Seconds for the last bytes to leave.
+#: Seconds to send the last bytes.
 _GRACE: Final = 2.0
-#: Seconds for which a connection of one client waits for the end of the one before, to have its
-#: name.
+#: Seconds that a new connection of one client waits for the end of the previous one, to take over
+#: its name.
 _HANDOVER: Final = 0.25
 
 
 @final
 @frozen(kw_only=True)
 class Target:
-    """The server.
+    """The server of the proxy.
 
     Attributes:
-        tls: the certificates to trust, if TLS is between tap and server.
-        tls_first: TLS stands before the server's first word.
-        gossip: the client is told the addresses of other servers, and may go there around the tap.
+        tls: the TLS context, if the server uses TLS.
+        tls_first: whether TLS starts before the server's first message.
+        gossip: whether the client sees the addresses of other servers; it may then bypass the
+            proxy.
     """
 
     host: str
@@ -61,17 +61,18 @@ class Target:
 
 @final
 class Tap:
-    """One door to one server.
+    """A proxy for one server.
 
     Args:
-        target: where the server is.
-        tape_of: gives the tape for a connection of this name; connections may share one.
-        one_client: all connections are of one client: a name is used again once its connection has
-            ended.
-        tell: called with a line for people, when a connection begins or ends.
+        target: the server.
+        tape_of: returns the tape for a connection with this name; connections may share one.
+        one_client: whether all connections belong to one client; then a name is reused after its
+            connection has ended.
+        tell: called with a line of text when a connection begins or ends.
 
     Attributes:
-        accepted: connections so far; ``bytes`` both ways of all of them.
+        accepted: number of connections so far.
+        bytes: bytes of all connections, both directions.
     """
 
     def __init__(
@@ -94,10 +95,10 @@ class Tap:
         self.bytes = 0
 
     async def serve(self, host: str, port: int, until: asyncio.Event) -> None:
-        """Listen, and carry until the event is set.
+        """Listen and pass on bytes until the event is set.
 
         Raises:
-            OSError: the address cannot be listened on.
+            OSError: it cannot listen on the address.
         """
         server = await asyncio.start_server(self._accept, host, port)
         self._over = asyncio.create_task(until.wait())
@@ -124,14 +125,14 @@ class Tap:
         line.add_done_callback(self._lines.discard)
 
     async def _line(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, from its first byte to the end of both streams."""
+        """Handle one connection, from its first byte to the end of both streams."""
         if len(self._lines) > _MOST_CONNECTIONS:
             self._tell(f"refused a connection: there are {_MOST_CONNECTIONS}")
             await _closed(writer)
             return
         self.accepted += 1
         others = self._lines - {asyncio.current_task()}
-        if self._one_client and others:  # its last link may have ended, and that not be noticed yet
+        if self._one_client and others:  # its previous link may have ended unnoticed
             await asyncio.wait(others, timeout=_HANDOVER, return_when=asyncio.FIRST_COMPLETED)
         name = self._name()
         self._names.add(name)
@@ -153,7 +154,7 @@ class Tap:
         self._names.discard(name)
 
     async def _carried(self, name: str, first: bytes, client: _Streams, server: _Streams) -> None:
-        """Carry until one side ends or the tap is closed."""
+        """Pass on bytes until one side ends or the proxy stops."""
         target = self._target
         tapped = Tapped(
             self._tape_of(name),
@@ -176,7 +177,7 @@ class Tap:
         self._tell(f"connection {name} ends: {why}, {tapped.bytes} bytes")
 
     async def _dialled(self) -> tuple[bytes, asyncio.StreamReader, asyncio.StreamWriter]:
-        """The server's stream, and what it has said before TLS stood."""
+        """Dial the server; return the bytes that it sent before TLS, and its streams."""
         target = self._target
         direct = target.tls if target.tls_first else None
         reader, writer = await asyncio.open_connection(
@@ -194,7 +195,7 @@ class Tap:
 
 
 async def _closed(writer: asyncio.StreamWriter) -> None:
-    """Close a stream; who does not read what is left in time has it no more."""
+    """Close a stream; a peer that does not read in time loses the rest."""
     writer.close()
     try:
         await asyncio.wait_for(writer.wait_closed(), _GRACE)
@@ -208,7 +209,7 @@ async def _pass(
     through: Callable[[bytes, float], bytes],
     now: Callable[[], float],
 ) -> None:
-    """One way, until its source ends or its sink takes nothing any more."""
+    """Pass on one direction, until its source ends or its sink fails."""
     with suppress(OSError):
         while data := await source.read(_CHUNK):
             sink.write(through(data, now()))

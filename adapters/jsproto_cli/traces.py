@@ -1,10 +1,10 @@
-"""`jsproto lint`, `replay`, `inspect`, `ladder` and `diff`: traces of any client, read, judged and
-shown.
+"""`jsproto lint`, `replay`, `inspect`, `ladder` and `diff`: read, judge and show traces.
 
-Files are raw recordings (``.jsonl``) or traces (``.trace``), told by their first line; a folder
-stands for all of them below it. Exit codes: 0 all is as it must be; 1 there are findings, a
-divergence, a difference, or a file that cannot be read; 2 the words were wrong, or the file of
-``--expect``.
+The traces may come from any client. A file is a raw recording (``.jsonl``) or a trace (``.trace``);
+its first line decides. A folder means all such files below it.
+
+Exit codes: 0 success; 1 there are findings, a divergence, a difference, or an unreadable file; 2
+invalid arguments, or an invalid file of ``--expect``.
 """
 
 from __future__ import annotations
@@ -33,49 +33,49 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
 _KINDS: Final = (".jsonl", ".trace")
-#: Rungs that a difference shows before it.
+#: Number of common steps that are shown before a difference.
 _CONTEXT: Final = 3
 
 
 class ExpectationError(JsprotoError, ValueError):
-    """The file of ``lint --expect`` does not say which rules must be found."""
+    """The file of ``lint --expect`` is not a table of expected rules."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Give the command line its subcommands about traces."""
+    """Add the subcommands about traces to the command line."""
     judge = commands.add_parser(
         "lint", help="judge the client in recorded traffic", description=__doc__
     )
     judge.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders")
     judge.add_argument(
-        "-v", "--verbose", action="store_true", help="show each finding of many files too"
+        "-v", "--verbose", action="store_true", help="show each finding, also for many files"
     )
     judge.add_argument("--json", action="store_true", help="print one JSON object for each file")
     judge.add_argument(
         "--rules",
         action="store_true",
-        help="show what is judged, and what is right, and nothing else",
+        help="only list the rules, and what is right",
     )
     judge.add_argument(
         "--expect",
         type=Path,
         metavar="TOML",
-        help="compare with the rules that must be found, by file",
+        help="compare with a table of expected rules by file",
     )
     judge.add_argument(
-        "--as-toml", action="store_true", help="print what was found as --expect reads it"
+        "--as-toml", action="store_true", help="print the findings in the form of --expect"
     )
     judge.set_defaults(command=run_lint)
 
     again = commands.add_parser(
-        "replay", help="read traffic again, cut in every way, and run it again", description=__doc__
+        "replay", help="parse traffic again with all cuts, and run it again", description=__doc__
     )
     again.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files and folders")
     again.add_argument("--json", action="store_true", help="print one JSON object for each file")
     again.set_defaults(command=run_replay)
 
     look = commands.add_parser(
-        "inspect", help="a trace in numbers, with the fate of each pull", description=__doc__
+        "inspect", help="the numbers of a trace, and the result of each pull", description=__doc__
     )
     look.add_argument("path", type=Path, metavar="PATH")
     look.add_argument("--json", action="store_true", help="print one JSON object")
@@ -85,7 +85,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "ladder", help="a trace as a sequence of steps", description=__doc__
     )
     steps.add_argument("path", type=Path, metavar="PATH")
-    steps.add_argument("--mermaid", action="store_true", help="as a Mermaid diagram")
+    steps.add_argument("--mermaid", action="store_true", help="print a Mermaid diagram")
     steps.add_argument("--json", action="store_true", help="print one JSON object for each step")
     steps.set_defaults(command=run_ladder)
 
@@ -98,11 +98,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     two.set_defaults(command=run_diff)
 
 
-# ------------------------------------------------------------------------------------------------ lint
+# ------------------------------------------------------------------ lint
 
 
 def run_lint(words: argparse.Namespace) -> int:
-    """Judge; 0 if nothing was found, or exactly what was expected."""
+    """Run ``lint``; 0 if it finds nothing, or exactly what ``--expect`` says."""
     if words.rules:
         return _rules()
     files = _files(words.paths)
@@ -115,7 +115,8 @@ def run_lint(words: argparse.Namespace) -> int:
     findings, bad, differing = Counter[str](), 0, 0
     if words.as_toml:
         print(
-            "# Rules that each recording breaks: `jsproto lint --as-toml` over the folder of recordings."
+            "# The rules that each recording breaks: "
+            "`jsproto lint --as-toml` over the folder of recordings."
         )
     for name, path in files:
         found, counted, judged, error = _judged(path)
@@ -140,7 +141,7 @@ def run_lint(words: argparse.Namespace) -> int:
 
 
 def _expected(path: Path) -> dict[str, list[str]]:
-    """The rules that must be found, by file.
+    """Read the expected rules by file.
 
     Raises:
         ExpectationError: it is no TOML, or not a table of files with lists of rules.
@@ -149,7 +150,7 @@ def _expected(path: Path) -> dict[str, list[str]]:
     try:
         table = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:  # no UTF-8, or no TOML
-        raise ExpectationError(f"expected TOML as `lint --as-toml` writes it: {error}") from None
+        raise ExpectationError(f"expected TOML in the form of `lint --as-toml`: {error}") from None
     known = {rule.name for rule in RULES}
     for name, given in cast("dict[str, object]", table).items():
         seen: object = given
@@ -166,8 +167,11 @@ def _expected(path: Path) -> dict[str, list[str]]:
 
 
 def _judged(path: Path) -> tuple[list[Finding], Counter[str], list[str], str | None]:
-    """What was found and counted, the rules of which something was seen, and why the file was not
-    judged to its end.
+    """Judge one file.
+
+    Returns:
+        The findings, their counts by rule, the rules that had something to judge, and why the
+        file was not judged to its end.
     """
     judge, found = Lint(), list[Finding]()
     try:
@@ -181,14 +185,14 @@ def _judged(path: Path) -> tuple[list[Finding], Counter[str], list[str], str | N
             found,
             judge.counted,
             judge.judged(),
-            f"{path}, line {line}: what the server says on {conn} makes no sense any more",
+            f"{path}, line {line}: the server's bytes on {conn} cannot be parsed from here on",
         )
     if not judge.observer.commands:
         return (
             found,
             judge.counted,
             [],
-            f"{path}: no client says anything here, so nothing was judged",
+            f"{path}: no client sends anything here, so nothing was judged",
         )
     return found, judge.counted, judge.judged(), None
 
@@ -230,14 +234,12 @@ def _show(
     said = ", ".join(
         f"{rule} {count}" if count > 1 else rule for rule, count in sorted(counted.items())
     )
-    said = (
-        said
-        or f"nothing found by the {len(judged)} of {len(RULES)} rules that had something to judge"
-    )
+    said = said or f"the {len(judged)} of {len(RULES)} rules with something to judge found nothing"
     _say(error or f"{path}: {said}")
     for each in found if verbose else ():
         _say(
-            f"  line {each.line}, {each.at:.3f} s, {each.conn}: {each.severity.value.lower()} {each.rule}: {each.words}"
+            f"  line {each.line}, {each.at:.3f} s, {each.conn}: "
+            f"{each.severity.value.lower()} {each.rule}: {each.words}"
         )
         _say(f"      {each.clause}. {each.right}")
 
@@ -247,7 +249,7 @@ def _lint_summary(files: int, findings: Counter[str], bad: int, differing: int |
     if bad:
         said += f", {bad} files could not be read"
     if differing is not None:
-        said += f", {differing} files differ from what was expected"
+        said += f", {differing} files differ from the expectation"
     print(said)
 
 
@@ -257,12 +259,13 @@ def _rules() -> int:
     return 0
 
 
-# ------------------------------------------------------------------------------------------------ replay
+# ------------------------------------------------------------------ replay
 
 
 def run_replay(words: argparse.Namespace) -> int:
-    """Read again, and run again what our recorder wrote; 0 if every way of cutting gave the same,
-    and our machines said the same.
+    """Run ``replay``: parse traffic again, and run again what our recorder wrote.
+
+    Returns 0 if all cuts gave the same frames, and our machines sent the same bytes.
     """
     files = _files(words.paths)
     if not files:
@@ -329,20 +332,20 @@ def _show_rerun(path: Path, rerun: Rerun) -> None:
     said = f"{rerun.size} bytes out in {rerun.frames} frames, all equal"
     stop = rerun.stop
     if stop is None:
-        _say(f"  run again through our machines: {said}")
+        _say(f"  run again by our machines: {said}")
     elif stop.diverged:
         _say(f"{path}, line {stop.line}: run again, {stop.words}")
         for each in stop.context:
             _say(f"  {each}")
     else:
-        _say(f"  run again through our machines up to line {stop.line}: {said}; then {stop.words}")
+        _say(f"  run again by our machines up to line {stop.line}: {said}; then {stop.words}")
 
 
-# ------------------------------------------------------------------------------------------------ inspect, ladder, diff
+# ------------------------------------------------------------------ inspect, ladder, diff
 
 
 def run_inspect(words: argparse.Namespace) -> int:
-    """Numbers; 0 if the file could be read."""
+    """Run ``inspect``; 0 if the file is readable."""
     summary = Summary()
     try:
         with opened(words.path) as trace:
@@ -363,20 +366,22 @@ def run_inspect(words: argparse.Namespace) -> int:
     for link in summary.observer.links:
         server = "" if link.info is None else link.info.version
         _say(
-            f"link {link.conn} since {seconds(link.at):.3f} s: server {server}, client {link.option('lang')}"
+            f"link {link.conn} since {seconds(link.at):.3f} s: server {server}, "
+            f"client {link.option('lang')}"
         )
     for pull in summary.pulls:
         fate = "open" if pull.end is None else pull.end.value
         size = f" and {pull.max_bytes} bytes" if pull.max_bytes else ""
         status = f" ({pull.status})" if pull.status else ""
         _say(
-            f"pull in line {pull.line}: {pull.got} of {pull.batch}{size} from {'.'.join(pull.consumer)}, {fate}{status}"
+            f"pull in line {pull.line}: {pull.got} of {pull.batch}{size} "
+            f"from {'.'.join(pull.consumer)}, {fate}{status}"
         )
     return 0
 
 
 def run_ladder(words: argparse.Namespace) -> int:
-    """Steps; 0 if the file could be read."""
+    """Run ``ladder``; 0 if the file is readable."""
     try:
         with opened(words.path) as trace:
             ladder = rungs(trace.records())
@@ -392,7 +397,7 @@ def run_ladder(words: argparse.Namespace) -> int:
 
 
 def run_diff(words: argparse.Namespace) -> int:
-    """The first difference; 0 if there is none. Times and lines are not compared."""
+    """Run ``diff``; 0 if there is no difference. Times and line numbers are not compared."""
     steps, before = 0, list[str]()
     try:
         with opened(words.a) as one, opened(words.b) as other:
@@ -426,11 +431,11 @@ def run_diff(words: argparse.Namespace) -> int:
     return 1
 
 
-# ------------------------------------------------------------------------------------------------ files
+# ------------------------------------------------------------------ files
 
 
 def _files(paths: Iterable[Path]) -> list[tuple[str, Path]]:
-    """Every file, with its name: the path below the folder that was given, without its ending."""
+    """All files with their names: the path below the given folder, without suffix."""
     found: list[tuple[str, Path]] = []
     for path in paths:
         if path.is_dir():
@@ -443,7 +448,7 @@ def _files(paths: Iterable[Path]) -> list[tuple[str, Path]]:
 
 @contextmanager
 def opened(path: Path) -> Generator[Trace]:
-    """The trace of a file, which can be read as long as it is open.
+    """Open the trace of a file; it can be read while the file is open.
 
     Raises:
         OSError: the file cannot be read.
@@ -454,25 +459,25 @@ def opened(path: Path) -> Generator[Trace]:
 
 
 def _lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file, none longer than a reader would take."""
+    """The lines of a file, none longer than the reader accepts."""
     while line := file.readline(MOST_LINE + 1):
         yield line
 
 
 def located(path: Path, error: Exception) -> str:
-    """What is wrong with a file, and where."""
+    """An error text with the file and the line."""
     line = f", line {error.line}" if isinstance(error, TraceError) else ""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else error
     return f"{path}{line}: {reason}"
 
 
 def _say(line: str) -> None:
-    """One line, whatever a peer had a hand in it."""
+    """Print one line, with control characters of a peer made visible."""
     print(visible(line))
 
 
 def failed(message: str) -> int:
-    """Says what went wrong; the exit code for it."""
+    """Print an error to stderr, and return exit code 1."""
     print(visible(message), file=sys.stderr)
     return 1
 

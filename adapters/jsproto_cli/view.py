@@ -1,13 +1,12 @@
-"""`jsproto view`: one page for a browser that shows a whole trace, in one file that loads nothing
-from anywhere.
+"""`jsproto view`: write a trace as one HTML page that loads nothing else.
 
-Theory. What the page shows is made by `jsproto.trace.show.view`; how it looks lies in the folder
-``page`` beside this file, as HTML, CSS and scripts that are put into one file here. Data goes in
-packed and in base64, so nothing of a trace can ever be read as HTML; the policy of the page lets
-run what has the right hash, and lets nothing be loaded.
+Theory. `jsproto.trace.show.view` makes the data of the page. The folder ``page`` beside this file
+holds its HTML, CSS and scripts; this module puts them into one file. The data is compressed and in
+base64, so no byte of a trace can be parsed as HTML. The page's policy runs only code with the right
+hash, and allows no loading.
 
-Exit codes: 0 the page is written; 1 the trace cannot be read, or the page not be written; 2 the
-words were wrong.
+Exit codes: 0 the page is written; 1 the trace cannot be read, or the page cannot be written; 2
+invalid arguments.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from jsproto_cli.traces import failed, located, opened
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Scripts of the page, in the order in which they need each other.
+#: Scripts of the page, in the order of their dependencies.
 SCRIPTS: Final = ("data.js", "fold.js", "ladder.js", "timeline.js", "detail.js", "main.js")
 
 _RANGE: Final = re.compile(r"([0-9]{0,12})-([0-9]{0,12})").fullmatch
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Give the command line its subcommand ``view``."""
+    """Add the subcommand ``view`` to the command line."""
     words = commands.add_parser("view", help="a trace as a page for a browser", description=__doc__)
     words.add_argument("path", type=Path, metavar="TRACE")
     words.add_argument(
@@ -47,27 +46,27 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--output",
         type=Path,
         metavar="FILE.html",
-        help="the page (the trace's name, in this folder)",
+        help="the page (by default the trace's name, in this folder)",
     )
     words.add_argument(
         "--lines",
         type=_lines,
         default=(1, None),
         metavar="FIRST-LAST",
-        help="show these lines of the trace",
+        help="show only these lines of the trace",
     )
     words.add_argument(
         "--keep",
         choices=[keep.value.lower() for keep in Keep],
         default="full",
-        help="what is shown of that which users wrote (full: all that the trace holds)",
+        help="how much of the users' data is shown (full: all that the trace holds)",
     )
     words.add_argument("--json", action="store_true", help="print one JSON object about the page")
     words.set_defaults(command=run)
 
 
 def run(words: argparse.Namespace) -> int:
-    """Write the page; 0 if it stands."""
+    """Run ``view``; 0 if the page is written."""
     output: Path = words.output or Path(words.path.with_suffix(".html").name)
     viewing = Viewing(Keep(words.keep.upper()), *words.lines)
     try:
@@ -96,7 +95,7 @@ def run(words: argparse.Namespace) -> int:
 
 
 def page(viewing: Viewing, name: str, about: Mapping[str, str]) -> str:
-    """The page of a finished view."""
+    """The HTML of a finished view."""
     style = _part("page.css")
     script = "".join(_part(each) for each in SCRIPTS)
     columns = json.dumps(viewing.as_json(name, about), separators=(",", ":"), allow_nan=False)
@@ -104,7 +103,8 @@ def page(viewing: Viewing, name: str, about: Mapping[str, str]) -> str:
         _part("page.html"),
         {
             "policy": (
-                f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+                f"default-src 'none'; style-src '{_digest(style)}'; "
+                f"script-src '{_digest(script)}'; "
                 "base-uri 'none'; form-action 'none'"
             ),
             "title": html.escape(name),
@@ -117,7 +117,7 @@ def page(viewing: Viewing, name: str, about: Mapping[str, str]) -> str:
 
 
 def _filled(template: str, parts: Mapping[str, str]) -> str:
-    """The template with its places filled at once: what a part holds is never taken for a place."""
+    """The template with all placeholders replaced in one pass, so parts are not parsed again."""
     return re.sub(r"\{([a-z]+)\}", lambda place: parts[place[1]], template)
 
 

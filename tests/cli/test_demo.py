@@ -53,7 +53,7 @@ def test_the_demo_starts_a_server_by_itself_and_tells_what_happened(capsys):
     assert [line.split() for line in told.splitlines() if "redelivered" in line] == [
         ["redelivered", "1", "1"]
     ]
-    assert told.splitlines()[-1] == "All of it is as it must be."
+    assert told.splitlines()[-1] == "All numbers are as expected."
 
 
 def test_the_demo_leaves_a_server_that_is_somebodys_as_it_was(start_server, capsys):
@@ -95,8 +95,8 @@ def test_a_number_that_is_off_is_told_and_the_exit_code_is_1(monkeypatch, capsys
     told = capsys.readouterr()
 
     assert code == 1
-    assert "asyncio: published is 28, it must be 29" in told.err
-    assert "blocking: published is 28, it must be 29" in told.err
+    assert "asyncio: expected published 29, got 28" in told.err
+    assert "blocking: expected published 29, got 28" in told.err
     assert "redelivered" in told.out
 
 
@@ -123,7 +123,7 @@ def test_a_story_that_does_not_end_is_told_and_the_exit_code_is_1(monkeypatch, c
     code = main(["demo"])
 
     assert code == 1
-    assert "endless: TimeoutError: expected the story to be over by now" in capsys.readouterr().err
+    assert "endless: TimeoutError: expected the story to end in time" in capsys.readouterr().err
 
 
 def test_a_stream_that_is_somebodys_is_not_touched(start_server, capsys):

@@ -38,7 +38,7 @@ def test_an_example_in_a_help_keeps_its_line(capsys, monkeypatch):
         "    jsproto record --server nats://127.0.0.1:4222 --listen 127.0.0.1:4223 -o incident.trace"
         in said
     )
-    assert any(each.startswith("Exit codes: 0 it was ended;") for each in said)
+    assert any(each.startswith("Exit codes: 0 the user ended it;") for each in said)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

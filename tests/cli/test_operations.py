@@ -251,7 +251,7 @@ def test_an_account_goes_into_a_folder_and_onto_another_server(
         ["[2/2]", "backup", "ORDERS", "begun"],
         ["[2/2]", "backup", "ORDERS", "done"],
     ]
-    assert second.out == f"2 streams out of {folder}\n"
+    assert second.out == f"2 streams from {folder}\n"
     with connect(other.url) as nc:
         assert nc.jetstream().stream_info("ORDERS").state.messages == 20
 

@@ -293,7 +293,7 @@ def test_without_json_one_line_says_what_there_is(nats_server, tmp_path, capsys,
         (
             ["--server", "ws://h"],
             2,
-            "expected a server that speaks without a WebSocket, got ws://h:80",
+            "expected a server without WebSocket, got ws://h:80",
         ),
         (["--server", "h", "--listen", "4222"], 2, "expected HOST:PORT, got '4222'"),
         (["--server", "h", "--max-bytes", "0k"], 2, "expected a number of bytes"),

@@ -66,7 +66,7 @@ def test_a_run_that_was_stopped_goes_on(capsys, tmp_path, monkeypatch):
 
     monkeypatch.setattr(simulate, "_lived", stopped)
     assert main(words) == 0
-    assert "the same command goes on from here" in capsys.readouterr().err
+    assert "the same command continues from here" in capsys.readouterr().err
     assert len(state.read_text().splitlines()) == 2
     assert main(words) == 0
     assert next(count) == 4  # the third was tried twice, the others were not lived through again

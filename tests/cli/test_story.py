@@ -66,33 +66,33 @@ def test_each_step_of_each_order_has_an_id_of_its_own():
 @pytest.mark.parametrize(
     ("attribute", "value", "text"),
     [
-        ("published", 27, "perfect: published is 27, it must be 28"),
-        ("redelivered", 0, "perfect: redelivered is 0, it must be 1"),
+        ("published", 27, "perfect: expected published 28, got 27"),
+        ("redelivered", 0, "perfect: expected redelivered 1, got 0"),
         (
             "acked",
             {"NEW": 9, "DISPATCH": 8},
-            "perfect: acked is {'NEW': 9, 'DISPATCH': 8}, it must be",
+            "perfect: expected acked {'NEW': 9, 'DISPATCH': 9}, got {'NEW': 9, 'DISPATCH': 8}",
         ),
-        ("sampled", 17, "perfect: sampled is 17, it must be 18"),
+        ("sampled", 17, "perfect: expected sampled 18, got 17"),
         (
             "consumers",
             ["C", "DISPATCH", "NEW"],
-            "consumers is ['C', 'DISPATCH', 'NEW'], it must be",
+            "perfect: expected consumers ['DISPATCH', 'NEW'], got ['C', 'DISPATCH', 'NEW']",
         ),
         (
             "monitored",
             {"messages": 18, "first": 11, "last": 28},
-            "monitored is {'messages': 18, 'first': 11, 'last': 28}, it must be {'messages': 19, 'first': 10,",
+            "expected monitored {'messages': 19, 'first': 10, 'last': 28}, got {'messages': 18, 'first': 11,",
         ),
         (
             "ack_floor",
             {"NEW": (11, 10), "DISPATCH": (8, 19)},
-            "ack floor of DISPATCH is (8, 19), it must be (9, 19)",
+            "expected ack floor (9, 19) of DISPATCH, got (8, 19)",
         ),
         (
             "ack_floor",
             {"NEW": (11, 9), "DISPATCH": (9, 19)},
-            "ack floor of NEW is (11, 9), it must be (11, 10)",
+            "expected ack floor (11, 10) of NEW, got (11, 9)",
         ),
     ],
 )

@@ -45,7 +45,7 @@ def test_lint_says_one_line_for_each_file_and_a_summary(folder, capsys):
     code = main(["lint", str(folder)])
 
     assert capsys.readouterr().out.splitlines() == [
-        f"{folder}/good.trace: nothing found by the 44 of 93 rules that had something to judge",
+        f"{folder}/good.trace: the 44 of 93 rules with something to judge found nothing",
         f"{folder}/in/bad.trace: ack-twice 2",
         "2 files, 2 findings of 1 rules",
     ]
@@ -90,7 +90,7 @@ def test_what_lint_writes_as_toml_it_takes_as_what_must_be_found(folder, capsys)
     expected.write_text(capsys.readouterr().out)
 
     assert main(["lint", "--expect", str(expected), str(folder)]) == 0
-    assert capsys.readouterr().out.endswith("0 files differ from what was expected\n")
+    assert capsys.readouterr().out.endswith("0 files differ from the expectation\n")
 
     expected.write_text('"good" = ["ack-twice"]\n')
     assert main(["lint", "--expect", str(expected), str(folder)]) == 1
@@ -100,10 +100,10 @@ def test_what_lint_writes_as_toml_it_takes_as_what_must_be_found(folder, capsys)
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"good = [", "expected TOML as `lint --as-toml` writes it"),
-        (b"'good' = ['\xff']", "expected TOML as `lint --as-toml` writes it"),
-        (b"a = 1\na = 2", "expected TOML as `lint --as-toml` writes it"),
-        (b"a = " + b"[" * 100_000, "expected TOML as `lint --as-toml` writes it"),
+        (b"good = [", "expected TOML in the form of `lint --as-toml`"),
+        (b"'good' = ['\xff']", "expected TOML in the form of `lint --as-toml`"),
+        (b"a = 1\na = 2", "expected TOML in the form of `lint --as-toml`"),
+        (b"a = " + b"[" * 100_000, "expected TOML in the form of `lint --as-toml`"),
         (b"good = 'ack-twice'", "expected a list of rules for 'good', got 'ack-twice'"),
         (b"good = [1]", "expected a list of rules for 'good', got [1]"),
         (b"[good]\nx = []", "expected a list of rules for 'good'"),
@@ -191,7 +191,7 @@ def test_lint_does_not_call_well_what_it_could_not_read(tmp_path, capsys):
     (tmp_path / "x.trace").write_text(GOOD + "< a nonsense\\r\\n\n")
 
     assert main(["lint", str(tmp_path)]) == 1
-    assert "x.trace, line 14: what the server says on a makes no sense" in capsys.readouterr().out
+    assert "x.trace, line 14: the server's bytes on a cannot be parsed" in capsys.readouterr().out
 
 
 def test_replay_says_where_readings_part(folder, capsys, monkeypatch):
@@ -345,7 +345,7 @@ def test_replay_runs_our_own_traces_again(tmp_path, capsys):
 
     assert main(["replay", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert "  run again through our machines: " in out
+    assert "  run again by our machines: " in out
     assert " bytes out in 5 frames, all equal\n" in out
     assert main(["replay", "--json", str(tmp_path)]) == 0
     again = json.loads(capsys.readouterr().out)["rerun"]
@@ -459,7 +459,9 @@ def test_a_trace_in_which_no_client_speaks_is_not_called_good(tmp_path, capsys, 
     (tmp_path / "x.trace").write_text(text)
 
     assert main(["lint", str(tmp_path)]) == 1
-    assert "x.trace: no client says anything here, so nothing was judged" in capsys.readouterr().out
+    assert (
+        "x.trace: no client sends anything here, so nothing was judged" in capsys.readouterr().out
+    )
     assert main(["lint", "--json", str(tmp_path)]) == 1
     told = json.loads(capsys.readouterr().out)
     assert (told["judged"], len(told["not_judged"])) == ([], len(RULES))

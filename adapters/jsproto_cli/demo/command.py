@@ -1,9 +1,8 @@
-"""`jsproto demo`: the ORDERS story on a real nats-server, with each adapter in turn, and what came
-of it.
+"""`jsproto demo`: play the ORDERS story on a real nats-server with each adapter.
 
-The server is started here, on a free port with a temporary store, unless one is named. On a server
-that is somebody's, a stream ORDERS that exists is never touched: the story is not played, and the
-text says so. The stream that the story makes is deleted at its end.
+Without ``--server`` the command starts a server on a free port with a temporary store. On another
+server it never touches an existing stream ORDERS: then it does not play the story, and says so. It
+deletes the stream of the story at the end.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Generator, Mapping
 
-#: Nobody waits longer than this for all of it, in seconds.
+#: The longest time for the whole demo, in seconds.
 PATIENCE: Final = 120
 
-#: Name of the adapter -> the story played through it: server URL in, the server's version and the
-#: ledger out.
+#: For each adapter the function that plays the story: it gets the server's URL, and returns the
+#: server's version and the tally.
 PLAYS: Final[Mapping[str, Callable[[str], tuple[str, OrderTally]]]] = {
     "asyncio": on_asyncio.play,
     "blocking": on_blocking.play,
@@ -35,7 +34,7 @@ PLAYS: Final[Mapping[str, Callable[[str], tuple[str, OrderTally]]]] = {
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Give the command line its subcommand ``demo``."""
+    """Add the subcommand ``demo`` to the command line."""
     words = commands.add_parser(
         "demo", help="play the ORDERS story on a real nats-server", description=__doc__
     )
@@ -45,13 +44,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     where.add_argument("--server-binary", metavar="PATH", help="start this nats-server program")
     words.add_argument(
-        "--json", action="store_true", help="print one JSON object as the last line instead"
+        "--json", action="store_true", help="print one JSON object instead, as the last line"
     )
     words.set_defaults(command=run)
 
 
 def run(words: argparse.Namespace) -> int:
-    """Play the story with every adapter; 0 if each number is what it must be, else 1."""
+    """Run ``demo`` with every adapter; 0 if each number is as expected, else 1."""
     url: str | None = words.server
     binary: str | None = words.server_binary
     ledgers: list[OrderTally] = []
@@ -63,7 +62,7 @@ def run(words: argparse.Namespace) -> int:
             stack.enter_context(_bounded(PATIENCE))
             if url is None:
                 url = stack.enter_context(NatsServer(binary)).url
-            for playing, play in PLAYS.items():  # noqa: B007  told when it fails
+            for playing, play in PLAYS.items():  # noqa: B007 - named in the error
                 version, ledger = play(url)
                 ledgers.append(ledger)
                 problems += ledger.differences()
@@ -88,8 +87,9 @@ def run(words: argparse.Namespace) -> int:
 
 @contextmanager
 def _bounded(seconds: int) -> Generator[None]:
-    """Whatever happens in here ends after so many seconds, by a TimeoutError in the middle of it;
-    unbounded where there is no alarm.
+    """Raise a TimeoutError inside the block after some seconds.
+
+    Without SIGALRM (Windows) there is no limit.
     """
     if not hasattr(signal, "alarm"):  # Windows
         yield
@@ -104,7 +104,7 @@ def _bounded(seconds: int) -> Generator[None]:
 
 
 def _too_late(*_: object) -> NoReturn:
-    raise TimeoutError("expected the story to be over by now, it is not")
+    raise TimeoutError("expected the story to end in time, got no end")
 
 
 def _tell(version: str, ledgers: list[OrderTally], problems: list[str]) -> None:
@@ -112,6 +112,6 @@ def _tell(version: str, ledgers: list[OrderTally], problems: list[str]) -> None:
         print(f"The ORDERS story on nats-server {version}:\n")
         print(as_text(ledgers), end="\n\n", flush=True)
     if problems:
-        print("This is not as it must be:", *problems, sep="\n  ", file=sys.stderr)
+        print("These numbers are wrong:", *problems, sep="\n  ", file=sys.stderr)
     else:
-        print("All of it is as it must be.")
+        print("All numbers are as expected.")

@@ -1,4 +1,4 @@
-"""The ORDERS story through the asyncio adapter, as somebody who uses jsproto would write it."""
+"""The ORDERS story on the asyncio adapter, written as a user of jsproto would write it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from jsproto_io.asyncio import connect
 if TYPE_CHECKING:
     from jsproto_io.asyncio import AsyncConsumer, AsyncJetStream, AsyncStream
 
-#: By when the server has worked off every ack, in seconds.
+#: Seconds within which the server has processed every ack.
 SETTLED: Final = 5.0
-#: How often the stream is made anew until it is empty.
+#: The most attempts to get an empty stream.
 TRIES: Final = 20
 
 
 def play(url: str) -> tuple[str, OrderTally]:
-    """Play it on the server at ``url``; gives the server's version and what was counted."""
+    """Play the story on a server; returns the server's version and the tally."""
     return asyncio.run(_play(url))
 
 
@@ -70,8 +70,9 @@ async def _refuse_existing(js: AsyncJetStream) -> None:
 
 
 async def _empty_stream(js: AsyncJetStream) -> AsyncStream:
-    """The stream, made anew until it is empty: a server that is not done deleting an old one may
-    give it back.
+    """Create the stream, again and again until it is empty.
+
+    A server that is still deleting an old stream may return that one.
     """
     orders = await js.create_stream(name=STREAM, subjects=SUBJECTS)
     for _ in range(TRIES):
@@ -91,14 +92,14 @@ async def _story(js: AsyncJetStream, orders: AsyncStream, ledger: OrderTally) ->
         durable_name="DISPATCH", filter_subject=CONSUMERS["DISPATCH"], sample_freq=SAMPLED
     )
 
-    for order in [*range(1, ORDERS + 1), 1]:  # the first one comes twice, and is known by its id
+    for order in [*range(1, ORDERS + 1), 1]:  # the first is sent twice; its id marks the duplicate
         ack = await js.publish(RECEIVED, payload(order), msg_id=message_id(order, "received"))
         ledger.stored_one(duplicate=ack.duplicate)
 
     watching = js.subscribe(
         "ORDERS.*", ack_policy="none", deliver_policy="last", sample_freq=SAMPLED
     )
-    async with watching as monitor:  # MONITOR: whatever is stored from here on is pushed to it
+    async with watching as monitor:  # MONITOR: the server pushes all later messages to it
         await monitor.ready()
 
         async with new.consume(max_messages=ORDERS) as messages:
@@ -143,8 +144,9 @@ async def _story(js: AsyncJetStream, orders: AsyncStream, ledger: OrderTally) ->
 
 
 async def _look(consumer: AsyncConsumer, ledger: OrderTally) -> None:
-    """What the server says at the end; it works acks off in its own time, so ask until none is
-    open.
+    """Read the consumer's state at the end.
+
+    The server processes acks asynchronously, so this asks until none is pending.
     """
     deadline = time.monotonic() + SETTLED
     info = await consumer.info()

@@ -1,4 +1,4 @@
-"""The ORDERS story through the blocking adapter, as somebody who uses jsproto would write it."""
+"""The ORDERS story on the blocking adapter, written as a user of jsproto would write it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from jsproto_io.blocking import connect
 if TYPE_CHECKING:
     from jsproto_io.blocking import SyncConsumer, SyncJetStream, SyncStream
 
-#: By when the server has worked off every ack, in seconds.
+#: Seconds within which the server has processed every ack.
 SETTLED: Final = 5.0
-#: How often the stream is made anew until it is empty.
+#: The most attempts to get an empty stream.
 TRIES: Final = 20
 
 
 def play(url: str) -> tuple[str, OrderTally]:
-    """Play it on the server at ``url``; gives the server's version and what was counted."""
+    """Play the story on a server; returns the server's version and the tally."""
     begun = time.monotonic()
     ledger = OrderTally("blocking")
     with connect(url) as nc:
@@ -65,8 +65,9 @@ def _refuse_existing(js: SyncJetStream) -> None:
 
 
 def _empty_stream(js: SyncJetStream) -> SyncStream:
-    """The stream, made anew until it is empty: a server that is not done deleting an old one may
-    give it back.
+    """Create the stream, again and again until it is empty.
+
+    A server that is still deleting an old stream may return that one.
     """
     orders = js.create_stream(name=STREAM, subjects=SUBJECTS)
     for _ in range(TRIES):
@@ -86,14 +87,14 @@ def _story(js: SyncJetStream, orders: SyncStream, ledger: OrderTally) -> None:
         durable_name="DISPATCH", filter_subject=CONSUMERS["DISPATCH"], sample_freq=SAMPLED
     )
 
-    for order in [*range(1, ORDERS + 1), 1]:  # the first one comes twice, and is known by its id
+    for order in [*range(1, ORDERS + 1), 1]:  # the first is sent twice; its id marks the duplicate
         ack = js.publish(RECEIVED, payload(order), msg_id=message_id(order, "received"))
         ledger.stored_one(duplicate=ack.duplicate)
 
     watching = js.subscribe(
         "ORDERS.*", ack_policy="none", deliver_policy="last", sample_freq=SAMPLED
     )
-    with watching as monitor:  # MONITOR: whatever is stored from here on is pushed to it
+    with watching as monitor:  # MONITOR: the server pushes all later messages to it
         monitor.ready()
 
         with new.consume(max_messages=ORDERS) as messages:
@@ -136,8 +137,9 @@ def _story(js: SyncJetStream, orders: SyncStream, ledger: OrderTally) -> None:
 
 
 def _look(consumer: SyncConsumer, ledger: OrderTally) -> None:
-    """What the server says at the end; it works acks off in its own time, so ask until none is
-    open.
+    """Read the consumer's state at the end.
+
+    The server processes acks asynchronously, so this asks until none is pending.
     """
     deadline = time.monotonic() + SETTLED
     info = consumer.info()

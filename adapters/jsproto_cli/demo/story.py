@@ -1,19 +1,17 @@
-"""The ORDERS story, without a network: what happens to each order, what is counted, and what must
-come out.
+"""The ORDERS story without a network: the steps of each order, and the expected numbers.
 
-A stream ORDERS keeps everything on ``ORDERS.*``. A new order arrives on ``ORDERS.received``; the
-pull consumer NEW gets it, processes it and publishes it on as ``ORDERS.processed``; the pull
-consumer DISPATCH gets that one and publishes ``ORDERS.completed``. Every order is acknowledged,
-with two exceptions that every system meets: one cannot be worked on just now and is sent back (it
-comes again), one can never be worked on and is terminated (it never comes again).
+A stream ORDERS stores everything on ``ORDERS.*``. A new order arrives on ``ORDERS.received``. The
+pull consumer NEW gets it, processes it and publishes it as ``ORDERS.processed``. The pull consumer
+DISPATCH gets that message and publishes ``ORDERS.completed``. Every order is acknowledged, with two
+exceptions. One order cannot be processed at first and is sent back; it comes again. One order can
+never be processed and is terminated; it never comes again.
 
-Meanwhile somebody watches. The push consumer MONITOR has no name and wants no acknowledgements: it
-begins with the last message that is there, sees everything that is stored from then on, and is gone
-when its watcher is. And since NEW and DISPATCH are sampled, the server reports every
-acknowledgement to whoever listens to the samples.
+The push consumer MONITOR has no name and uses no acks. It begins with the last stored message, gets
+all later ones, and is deleted when its subscription ends. NEW and DISPATCH have a sample frequency,
+so the server publishes a sample of every ack.
 
-The stage directions here are the same for every adapter, and so is the `OrderTally` that an
-adapter's run fills in; it knows what must be in it at the end and says where that differs.
+All adapters use the constants here. Each run fills in an `OrderTally`, which knows the expected
+numbers and reports differences.
 """
 
 from __future__ import annotations
@@ -31,9 +29,9 @@ RECEIVED: Final = "ORDERS.received"
 PROCESSED: Final = "ORDERS.processed"
 COMPLETED: Final = "ORDERS.completed"
 
-#: Pull consumer -> the one subject that it gets.
+#: The pull consumers, and the subject of each.
 CONSUMERS: Final = {"NEW": RECEIVED, "DISPATCH": PROCESSED}
-#: How many of the acknowledgements are reported, and where.
+#: The share of acks that the server reports, and the subject of the reports.
 SAMPLED: Final = "100%"
 SAMPLES: Final = f"$JS.EVENT.METRIC.CONSUMER.ACK.{STREAM}.*"
 
@@ -41,7 +39,7 @@ ORDERS: Final = 10
 SENT_BACK: Final = 4
 TERMINATED: Final = 7
 
-#: What must stand in the ledger at the end.
+#: The expected numbers at the end.
 EXPECTED: Final[dict[str, object]] = {
     "published": ORDERS + 2 * (ORDERS - 1),
     "duplicates": 1,
@@ -52,7 +50,7 @@ EXPECTED: Final[dict[str, object]] = {
     "terminated": 1,
     "unsettled": {"NEW": 0, "DISPATCH": 0},
     "stored": ORDERS + 2 * (ORDERS - 1),
-    # It begins with the last message received, and sees all that is processed and completed.
+    # MONITOR begins with the last message received, and gets all that is processed and completed.
     "monitored": {
         "messages": 1 + 2 * (ORDERS - 1),
         "first": ORDERS,
@@ -63,23 +61,23 @@ EXPECTED: Final[dict[str, object]] = {
 }
 
 
-#: Consumer -> its ack floor: the number of its last delivery, and the sequence of its last message
-#: in the stream. The second is a least value: nats-server 2.10 and before let the floor run on over
-#: messages that the consumer's filter leaves out.
+#: The ack floor of each consumer: the number of its last delivery, and the stream sequence of its
+#: last message. The second is a minimum: in nats-server 2.10 and older the floor also passes over
+#: messages that the consumer's filter excludes.
 FLOORS: Final = {"NEW": (ORDERS + 1, ORDERS), "DISPATCH": (ORDERS - 1, 2 * ORDERS - 1)}
 
 
 class StreamExistsAlready(JsprotoError):
-    """The server has a stream ORDERS already; it is somebody's, so the story is not played there."""
+    """The server already has a stream ORDERS of another user, so the demo does not run there."""
 
     def __init__(self) -> None:
         super().__init__(
-            f"expected a server without a stream {STREAM}, it has one; it was not touched"
+            f"expected a server without a stream {STREAM}, got one with it; it was not touched"
         )
 
 
 class MessageOutcome(Enum):
-    """What is done with one delivery of an order."""
+    """The answer to one delivery of an order."""
 
     ACK = "ACK"
     SEND_BACK = "SEND_BACK"
@@ -87,7 +85,7 @@ class MessageOutcome(Enum):
 
 
 def fate(order: int, delivery: int) -> MessageOutcome:
-    """What NEW does with an order that is delivered for the ``delivery``-th time (from 1)."""
+    """The answer of NEW to delivery number ``delivery`` (from 1) of an order."""
     if order == TERMINATED:
         return MessageOutcome.TERMINATE
     if order == SENT_BACK and delivery == 1:
@@ -96,23 +94,23 @@ def fate(order: int, delivery: int) -> MessageOutcome:
 
 
 def payload(order: int) -> bytes:
-    """What an order looks like on the line."""
+    """The payload of an order."""
     return b"order %d" % order
 
 
 def order_of(data: bytes) -> int:
-    """The number of an order, from its payload."""
+    """The number of an order in its payload."""
     return int(data.removeprefix(b"order "))
 
 
 def message_id(order: int, step: str) -> str:
-    """The id under which the stream knows this step of this order again."""
+    """The message id for a step of an order, for deduplication."""
     return f"order-{order}-{step}"
 
 
 @define
 class OrderTally:
-    """What one adapter's run of the story counted; the names are those of `EXPECTED`."""
+    """The counts of one adapter's run; the names are those of `EXPECTED`."""
 
     adapter: str
     published: int = 0
@@ -131,19 +129,19 @@ class OrderTally:
     seconds: float = 0.0
 
     def stored_one(self, *, duplicate: bool) -> None:
-        """A publish was acknowledged: as stored, or as known already."""
+        """Count an acknowledged publish."""
         if duplicate:
             self.duplicates += 1
         else:
             self.published += 1
 
     def delivered(self, consumer: str, delivery: int) -> None:
-        """A consumer handed over a message, for the ``delivery``-th time."""
+        """Count a delivery; ``delivery`` is its number, from 1."""
         self.received[consumer] += 1
         self.redelivered += delivery > 1
 
     def settled(self, consumer: str, what: MessageOutcome) -> None:
-        """A delivery was answered."""
+        """Count an answered delivery."""
         match what:
             case MessageOutcome.ACK:
                 self.acked[consumer] += 1
@@ -153,42 +151,42 @@ class OrderTally:
                 self.terminated += 1
 
     def all_settled(self, consumer: str) -> bool:
-        """Whether each order that this consumer is to get has found its end."""
+        """Whether each order for this consumer is acknowledged or terminated."""
         ended = self.acked[consumer] + (self.terminated if consumer == "NEW" else 0)
         return ended >= (ORDERS if consumer == "NEW" else ORDERS - 1)
 
     def watched(self, sequence: int) -> None:
-        """MONITOR saw the message with this sequence."""
+        """Record the sequence of a message that MONITOR received."""
         seen = self.monitored
         seen["first"] = seen["first"] or sequence
         seen["last"] = sequence
         seen["messages"] += 1
 
     def all_watched(self) -> bool:
-        """Whether MONITOR has seen the last message there will be."""
+        """Whether MONITOR has received the last message."""
         return self.monitored["last"] >= self.published
 
     def all_sampled(self) -> bool:
-        """Whether every acknowledgement was reported."""
+        """Whether the server has reported every ack."""
         return self.sampled >= sum(self.acked.values())
 
     def standing(self, consumer: str, *, floor: tuple[int, int], unsettled: int) -> None:
-        """What the server says about a consumer at the end."""
+        """Record the server's state of a consumer at the end."""
         self.ack_floor[consumer] = floor
         self.unsettled[consumer] = unsettled
 
     def differences(self) -> list[str]:
-        """One line for each number that is not what it must be."""
+        """One line for each number that is not as expected."""
         found: list[str] = []
         for name, expected in EXPECTED.items():
             seen: object = getattr(self, name)
             if seen != expected:
-                found.append(f"{self.adapter}: {name} is {seen}, it must be {expected}")
+                found.append(f"{self.adapter}: expected {name} {expected}, got {seen}")
         for consumer, least in FLOORS.items():
             floor = self.ack_floor.get(consumer, (0, 0))
             if floor[0] != least[0] or floor[1] < least[1]:
                 found.append(
-                    f"{self.adapter}: ack floor of {consumer} is {floor}, it must be {least}"
+                    f"{self.adapter}: expected ack floor {least} of {consumer}, got {floor}"
                 )
         return found
 
@@ -208,7 +206,7 @@ class OrderTally:
 
 
 def as_text(ledgers: list[OrderTally]) -> str:
-    """The ledgers side by side, for people."""
+    """The tallies side by side as a text table."""
     rows: list[tuple[str, list[str]]] = [
         ("", [ledger.adapter for ledger in ledgers]),
         ("orders and steps published", [str(ledger.published) for ledger in ledgers]),
