@@ -1,6 +1,4 @@
-"""Tools for operators over the API: reports, tables, backups, contexts of the ``nats`` CLI,
-permissions and sizes.
-"""
+"""Tools for operators: reports, tables, backups, contexts of the CLI, permissions, sizes."""
 
 from __future__ import annotations
 

@@ -1,17 +1,16 @@
-"""What is in the archive of a snapshot, looked at while it passes by: an error that the server
-wrote into it, an end that is missing, messages that are.
+"""Inspect the archive of a snapshot while it is transferred: errors, a missing end, lost messages.
 
-Theory. A server may say that a snapshot ended well although its archive is short. Servers before
-2.10.20 write what went wrong into a file ``errors.txt`` in the archive and end the transfer as
-always; 2.15 leaves out what it cannot read. So the archive is looked into, as far as that is cheap.
+Theory. A server may report a good end although the archive is incomplete. Servers before 2.10.20
+write an error into a file ``errors.txt`` in the archive and end the transfer as usual. 2.15 leaves
+out what it cannot read. Therefore the client inspects the archive, as far as that is cheap.
 
-An archive is compressed with S2, in frames that can be read each by itself. Inside there is a tar
-(before 2.15), or the form ``NATSARC1``: entries with a head of five numbers, of which those with a
-sequence are messages, and an empty one at the end. What lies between two heads is skipped, and a
-frame is decompressed only as far as something is wanted of it.
+An archive is compressed with S2 in frames that can be read independently. Inside is a tar (before
+2.15) or the format ``NATSARC1``. The latter has entries with a head of five numbers. An entry with
+a sequence is a message, and an empty entry is the end. The data between two heads is skipped, and a
+frame is decompressed only as far as necessary.
 
-An archive of a form that is not known here is not judged: `Contents.form` is empty then. Nothing
-here fails because of a byte.
+An archive of an unknown format is not judged; `Contents.form` is empty then. No input makes this
+module raise an error.
 """
 
 from __future__ import annotations
@@ -33,31 +32,30 @@ _HEAD: Final = 512
 _ERRORS: Final = b"errors.txt"
 _META: Final = b"meta.inf"
 _STATE: Final = b"state.json"
-#: Bytes of a small file that are looked at, and of a frame that is believed to unpack to.
+#: Most bytes of a small file that are parsed, and most decompressed bytes of a frame.
 _SMALL: Final = 1024 * 1024
 _FRAME: Final = 4 * 1024 * 1024
 _NUMBERS: Final = 5
 
-#: Bytes to pass over, and bytes that are wanted behind them.
+#: Bytes to skip, and bytes to read after them.
 Wanted: TypeAlias = tuple[int, int]
 
 
 class _Unknown(Exception):
-    """This is nothing that is understood here."""
+    """The archive has a format that is not known here."""
 
 
 @final
 @frozen(kw_only=True)
 class Contents:
-    """What was seen in an archive.
+    """The findings in an archive.
 
     Attributes:
-        form: ``tar`` or ``arc``; empty if it is none that is known here, then nothing else was
-            seen.
-        complete: it has an end.
-        messages: how many are in it; ``None`` if they were not counted.
-        error: what the server wrote into it about a failure of its own.
-        about: what the archive says of the stream: its configuration (``tar``), or its state
+        form: ``tar`` or ``arc``; empty for an unknown format, then nothing else was found.
+        complete: the archive has an end.
+        messages: number of messages in it; ``None`` if they were not counted.
+        error: text that the server wrote into it about its own failure.
+        about: the archive's description of the stream: its configuration (``tar``), or its state
             (``arc``).
     """
 
@@ -70,7 +68,7 @@ class Contents:
 
 @final
 class ArchiveLook:
-    """Looks at an archive that is fed to it in pieces."""
+    """Inspects an archive that arrives in pieces."""
 
     __slots__ = (
         "_about",
@@ -93,14 +91,14 @@ class ArchiveLook:
         self._about: Mapping[str, object] = {}
         self._messages = 0
         self._ended = False
-        #: ``None`` as long as nothing of the form was seen.
+        #: ``None`` until the first bytes of the format arrived.
         self._known: bool | None = None
         self._have = b""
         self._steps = self._walk()
         self._skip, self._need = next(self._steps)
 
     def feed(self, data: bytes) -> None:
-        """Some bytes more."""
+        """Inspect the next bytes."""
         if self._known is False:
             return
         self._rest += data
@@ -111,11 +109,10 @@ class ArchiveLook:
             self._rest.clear()
 
     def done(self) -> Contents:
-        """That was all."""
+        """Return the findings after the last bytes."""
         if not self._known or not self._form:
-            return Contents(
-                complete=not (self._known and self._rest)
-            )  # nothing of a frame that never came whole
+            # The first frame never arrived whole, so nothing is known.
+            return Contents(complete=not (self._known and self._rest))
         return Contents(
             form=self._form,
             complete=self._ended and not self._rest,
@@ -140,16 +137,16 @@ class ArchiveLook:
             if len(rest) < end:
                 break
             kind = rest[at]
-            if kind < 0x02:  # the two kinds with data, behind a checksum of four bytes
+            if kind < 0x02:  # the two kinds with data, after a checksum of four bytes
                 if not self._ended:
                     self._pass(_Block(bytes(rest[at + 8 : end]), packed=kind == 0))
-            elif kind < 0x80:  # a kind that nobody may skip
+            elif kind < 0x80:  # an unknown kind that must not be skipped
                 raise _Unknown
             at = end
         del rest[:at]
 
     def _pass(self, block: _Block) -> None:
-        """Give the walk what it wants of a frame."""
+        """Pass the bytes of a frame that the walk needs."""
         at = 0
         while not self._ended:
             if self._skip and self._skip >= block.size - at:
@@ -195,9 +192,8 @@ class ArchiveLook:
         skip = 0
         while True:
             head = yield skip, _NUMBERS
-            while (
-                missing := _NUMBERS - sum(each < 0x80 for each in head)
-            ) > 0:  # the last byte of a number
+            # Every number ends with a byte below 0x80.
+            while (missing := _NUMBERS - sum(each < 0x80 for each in head)) > 0:
                 head += yield 0, missing
             length, when, sequence, headers, payload = _numbers(head)
             if sequence:
@@ -216,7 +212,7 @@ class ArchiveLook:
 
 
 def _numbers(head: bytes) -> list[int]:
-    """Numbers of seven bits a byte, the lowest first."""
+    """Decode numbers with seven bits in each byte, the lowest first."""
     numbers: list[int] = []
     number = shift = 0
     for byte in head:
@@ -229,7 +225,7 @@ def _numbers(head: bytes) -> list[int]:
 
 
 def _tar_size(head: bytes) -> int:
-    """The size of the file behind a head whose checksum is right."""
+    """Return the size of the file after a tar head, whose checksum must be right."""
     try:
         told = int(head[148:156].strip(b" \0"), 8)
         size = head[124:136]
@@ -255,10 +251,10 @@ def _members(content: bytes) -> Mapping[str, object]:
 
 @final
 class _Block:
-    """One frame, decompressed from its beginning as far as it is wanted.
+    """One frame, decompressed from its beginning as far as necessary.
 
     Attributes:
-        size: bytes that it unpacks to.
+        size: number of decompressed bytes.
     """
 
     __slots__ = ("_at", "_offset", "_out", "_packed", "size")
@@ -281,15 +277,16 @@ class _Block:
             raise _Unknown
 
     def part(self, start: int, stop: int) -> bytes:
-        """Bytes from one position up to another one, or to the end."""
+        """Return the bytes from ``start`` to ``stop``, or to the end."""
         stop = min(stop, self.size)
         if len(self._out) < stop:
             self._unpack(stop)
         return bytes(self._out[start:stop])
 
     def _unpack(self, stop: int) -> None:
-        """Literals, and copies of what came before. One loop without calls: this is nearly all of
-        the time that a look takes.
+        """Decompress literals and copies.
+
+        It is one loop without calls, because it takes nearly all of the time of an inspection.
         """
         data, at, out, size, last = self._packed, self._at, self._out, self.size, self._offset
         done = len(out)
@@ -299,7 +296,7 @@ class _Block:
             kind = tag & 3
             at += 1
             if kind == 0:
-                if length >= 60:  # the length stands in one to four bytes behind
+                if length >= 60:  # the length follows in one to four bytes
                     wide = length - 59
                     length = int.from_bytes(data[at : at + wide], "little")
                     at += wide
@@ -312,11 +309,11 @@ class _Block:
                 done += length
                 continue
             if kind == 1:
-                last = (tag & 0xE0) << 3 | data[at] or last  # no offset: as far back as before
+                last = (tag & 0xE0) << 3 | data[at] or last  # no offset: use the previous one
                 repeated = not (tag & 0xE0 or data[at])
                 at += 1
                 length &= 7
-                if repeated and length > 4:  # the length stands in one to three bytes behind
+                if repeated and length > 4:  # the length follows in one to three bytes
                     wide = length - 4
                     length = (
                         int.from_bytes(data[at : at + wide], "little") + (4, 256, 65536)[wide - 1]
@@ -342,13 +339,11 @@ class _Block:
         self._at, self._offset = at, last
 
 
-# ------------------------------------------------------------------------------------------------ judgement
+# ------------------------------------------------------------------------------------ results
 
 
 def fault_of(contents: Contents, origin: Origin) -> str:
-    """Why an archive is worth nothing beside what the server said of the stream; empty if nothing
-    is known against it.
-    """
+    """Return why an archive is useless, compared with the server's answer; empty if it is sound."""
     about, state = contents.about, origin.state
     if contents.error:
         return f"the server wrote into the archive that it failed: {shorten(contents.error)}"
@@ -363,19 +358,18 @@ def fault_of(contents: Contents, origin: Origin) -> str:
 
 
 def missing_in(contents: Contents, origin: Origin) -> str:
-    """How many messages that the server counted are not in the archive, in words; empty if all are,
-    or if nobody counted.
-    """
+    """Return a sentence about messages that are missing in the archive; empty if none are known."""
     messages = origin.state.messages
     if contents.messages is None or contents.messages >= messages:
         return ""
-    return f"the archive holds {contents.messages} of the {messages} messages that the server counted when it began"
+    return (
+        f"the archive holds {contents.messages} of the {messages} messages"
+        " that the server counted when it began"
+    )
 
 
 def may_shrink(config: StreamConfig) -> bool:
-    """Whether messages of a stream go without anybody's deleting them: then some may have gone
-    while it was saved.
-    """
+    """Tell whether the server removes messages of a stream by itself, also during a backup."""
     limits = (config.max_msgs, config.max_bytes, config.max_msgs_per_subject)
     return (
         bool(config.max_age)

@@ -1,30 +1,30 @@
-"""A backup of streams as a folder: names, texts, the manifest, and the plan of a restore. Who reads
-and writes files is elsewhere.
+"""A backup of streams as a folder: names, texts, the manifest, and the plan of a restore.
+
+Adapters read and write the files; this module does no I/O.
 
 Theory. A folder holds
 
-    jsproto.json                            the manifest: what is here, and whether it is all
-    streams/ORDERS/backup.json              configuration and state, as the server said them beside
-    the archive streams/ORDERS/stream.arc.s2            the archive (``stream.tar.s2`` of servers
-    before 2.15) streams/ORDERS/stream.json              the configuration, as ``nats stream add
-    --config`` reads it streams/ORDERS/consumers/NEW.json       a durable consumer's, as ``nats
-    consumer add --config`` reads it
+    jsproto.json                        the manifest: the content, and whether it is complete
+    streams/ORDERS/backup.json          configuration and state, as the server sent them
+    streams/ORDERS/stream.arc.s2        the archive (``stream.tar.s2`` of servers before 2.15)
+    streams/ORDERS/stream.json          the configuration, for ``nats stream add --config``
+    streams/ORDERS/consumers/NEW.json   a durable consumer, for ``nats consumer add --config``
 
 so that ``nats account restore FOLDER/streams`` and ``nats stream restore FOLDER/streams/ORDERS``
-understand it, and what they have written is understood here.
+accept it. This module also reads what those commands have written.
 
-*The manifest is written twice*: first saying that it is not complete, and in the end, when every
-file is where it belongs, saying that it is, with the SHA-256 of each archive. What was interrupted
-can so never be taken for whole.
+*The manifest is written twice.* The first one says that the backup is not complete. When every file
+is at its place, the second one says that it is complete, and holds the SHA-256 of each archive. So
+an interrupted backup cannot be mistaken for a complete one.
 
-*Names become files.* Names of streams and consumers hold no dot and no slash (the server refuses
-them), and whatever else a file system could take for something of its own is escaped, so no name
-leads out of the folder. The way back is not trusted: the name stands in the file, and the file must
-be where that name belongs.
+*Names become file names.* Names of streams and consumers hold no dot and no slash, because the
+server refuses them. Every other character that a file system could interpret is escaped, so no name
+leads out of the folder. A file name is not trusted when it is read: the file holds the name, and
+the path must be the one for that name.
 
-*A restore is planned before anything is changed.* A stream that is there already is in the way,
-unless it shall be brought up to date; and if it holds less than the backup, it may be what an
-interrupted restore has left, and is in the way in any case.
+*A restore is planned before anything is changed.* An existing stream is a conflict, unless the user
+wants to update it. A stream that holds less than the backup is always a conflict, because it may be
+left from an interrupted restore.
 """
 
 # ruff: noqa: RUF009 - `member` returns an attrs `field` with the codec in its metadata
@@ -52,39 +52,39 @@ from jsproto.wire.subjects import consumer_name, stream_name
 
 DocumentT = TypeVar("DocumentT", bound=Document)
 
-#: Version of the form of the folder.
+#: Version of the folder's format.
 FORMAT: Final = 1
-#: Replicas of a stream that servers know at most.
+#: Most replicas of a stream that servers allow.
 MAX_REPLICAS: Final = 5
 MANIFEST: Final = "jsproto.json"
 STREAMS: Final = "streams"
 ORIGIN: Final = "backup.json"
 CONFIG: Final = "stream.json"
 CONSUMERS: Final = "consumers"
-#: How an archive is called, the newest form first.
+#: File names of an archive, the newest format first.
 ARCHIVES: Final = ("stream.arc.s2", "stream.tar.s2")
 
-#: What can be done about a stream whose name is in use.
+#: Advice about a stream whose name is in use.
 WAYS_OUT: Final = (
-    "update=True (--update) brings its configuration up to date and leaves its messages, or delete it first, "
-    "or restore into another account or domain, where the name is free"
+    "update=True (--update) brings its configuration up to date and leaves its messages,"
+    " or delete it first, or restore into another account or domain, where the name is free"
 )
 _MEMBERS: Final = 8
 
 _UNSAFE: Final = re.compile(r"[^\w=@+ -]|^[ -]| $", re.ASCII)
-#: Names that one file system or another keeps for itself.
+#: Names that a file system reserves.
 _KEPT: Final = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])$", re.IGNORECASE).match
 
 
 class InvalidBackup(LocalProtocolError, ValueError):
-    """A backup that is not complete, damaged, or none at all. Nothing was restored."""
+    """A backup is incomplete or damaged, or is no backup. Nothing was restored."""
 
 
 class RestoreConflict(LocalProtocolError):
-    """Streams are in the way of a restore. Nothing was changed.
+    """Existing streams conflict with a restore. Nothing was changed.
 
     Attributes:
-        conflicts: for each of these streams, why.
+        conflicts: the reason for each of these streams.
     """
 
     def __init__(self, message: str, conflicts: Mapping[str, str] | None = None) -> None:
@@ -93,10 +93,10 @@ class RestoreConflict(LocalProtocolError):
 
 
 class RestoreFailed(LocalProtocolError):
-    """Some streams were not restored as they were; the others are there.
+    """Some streams were not restored exactly; the others were.
 
     Attributes:
-        failures: for each of these streams, why.
+        failures: the reason for each of these streams.
     """
 
     def __init__(self, message: str, failures: Mapping[str, str] | None = None) -> None:
@@ -104,25 +104,25 @@ class RestoreFailed(LocalProtocolError):
         self.failures = dict(failures or {})
 
 
-# ------------------------------------------------------------------------------------------------ the manifest
+# ------------------------------------------------------------------------------------ the manifest
 
 
 @final
 @frozen(kw_only=True, repr=False)
 class SavedStream(Document):
-    """What was saved of a stream.
+    """One stream of a backup.
 
     Attributes:
-        name: of the stream.
+        name: the name of the stream.
         consumers: names of its durable consumers.
         archive: name of the file with its messages; ``None`` if they were not saved.
         size: bytes of the archive.
         sha256: its digest, in hexadecimal.
-        messages: how many are in it.
+        messages: number of messages in it.
         last_seq: sequence of the last message.
-        checked: all messages are in the archive: they were counted here, or the server checked what
-            it stores.
-        note: why messages were not saved, if that was wished for, or why there are fewer than the
+        checked: all messages are in the archive. Either the client counted them, or the server
+            checked its stored data.
+        note: why messages were not saved, if the user wanted that, or why there are fewer than the
             server counted.
     """
 
@@ -140,14 +140,14 @@ class SavedStream(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class Manifest(Document):
-    """What a folder holds.
+    """The content of a backup folder.
 
     Attributes:
-        format: version of the form of the folder.
-        complete: everything is there.
-        server: version of the server that it is of.
-        created: when.
-        streams: what was saved.
+        format: version of the folder's format.
+        complete: whether all files are there.
+        server: version of the server.
+        created: when the backup was made.
+        streams: the saved streams.
     """
 
     format: int = member(INTEGER, 0)
@@ -158,17 +158,17 @@ class Manifest(Document):
 
 
 def read_manifest(text: bytes) -> Manifest:
-    """The manifest of a backup that is complete.
+    """Parse the manifest of a complete backup.
 
     Raises:
-        InvalidBackup: it is none, of a form that is not known here, or the backup was interrupted.
+        InvalidBackup: it is no manifest, has an unknown format, or the backup was interrupted.
     """
     manifest = _read(Manifest, text, MANIFEST)
     if manifest.format != FORMAT:
         raise InvalidBackup(f"expected a backup of format {FORMAT}, got {manifest.format}")
     if not manifest.complete:
         raise InvalidBackup(
-            "expected a complete backup: this one was interrupted, what there is of it is not all"
+            "expected a complete backup: this one was interrupted, and parts of it are missing"
         )
     for each in manifest.streams:
         check_saved(each)
@@ -182,10 +182,10 @@ def read_manifest(text: bytes) -> Manifest:
 
 
 def check_saved(saved: SavedStream) -> None:
-    """See that names out of a file can be used: in subjects, in paths and in what people read.
+    """Check that names from a file are safe in subjects, in paths and in output.
 
     Raises:
-        InvalidBackup: a name is none of a stream, a consumer or an archive.
+        InvalidBackup: a name is invalid for a stream, a consumer or an archive.
     """
     try:
         stream_name(saved.name)
@@ -193,7 +193,8 @@ def check_saved(saved: SavedStream) -> None:
             consumer_name(each)
     except InvalidSubject as error:
         raise InvalidBackup(
-            f"expected names of a stream and its consumers for the folder {shorten(file_name(saved.name))}: {error}"
+            "expected names of a stream and its consumers for the folder"
+            f" {shorten(file_name(saved.name))}: {error}"
         ) from None
     if saved.archive is not None and saved.archive not in ARCHIVES:
         raise InvalidBackup(
@@ -201,12 +202,14 @@ def check_saved(saved: SavedStream) -> None:
         )
 
 
-# ------------------------------------------------------------------------------------------------ names and texts
+# ------------------------------------------------------------------------------------ names and
+# texts
 
 
 def file_name(name: str) -> str:
-    """A name of a stream or consumer as the name of a file: the same for almost all, and never a
-    way out of a folder.
+    """Return the file name for a stream or consumer.
+
+    It equals the name in nearly all cases, and it never leads out of the folder.
     """
     escaped = _UNSAFE.sub(
         lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode(errors="surrogatepass")),
@@ -216,34 +219,35 @@ def file_name(name: str) -> str:
 
 
 def archive_name(version: str) -> str:
-    """What the archive of a server of this version is called."""
+    """Return the file name for the archive of a server of this version."""
     release = release_of(version)
     return ARCHIVES[0] if release is not None and release >= (2, 15) else ARCHIVES[1]
 
 
 def as_file(document: Document | Origin) -> bytes:
-    """A document as a file for people and for the ``nats`` tool: JSON with a line for each member."""
+    """Return a document as a JSON file with one line per member, for users and the nats CLI."""
     members = document.members if isinstance(document, Origin) else document.to_wire()
     return (json.dumps(members, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def read_stream_file(text: bytes, about: str = CONFIG) -> StreamConfig:
-    """The configuration of a stream from a file: by itself, or within what ``nats stream info
-    --json`` prints.
+    """Parse a stream configuration from a file.
+
+    The file holds the configuration, or the output of ``nats stream info --json``.
 
     Raises:
-        InvalidBackup: it is none; ``about`` names the file.
+        InvalidBackup: the file holds none; ``about`` names the file.
     """
     return _read(StreamConfig, text, about, within="config")
 
 
 def read_consumer_file(text: bytes, about: str = "a consumer's file") -> ConsumerConfig:
-    """The configuration of a consumer from a file; see :func:`read_stream_file`."""
+    """Parse a consumer configuration from a file; see :func:`read_stream_file`."""
     return _read(ConsumerConfig, text, about, within="config")
 
 
 def read_origin(text: bytes, about: str = ORIGIN) -> Origin:
-    """What stands beside an archive.
+    """Parse the configuration and state that are saved with an archive.
 
     Raises:
         InvalidBackup: configuration or state are missing; ``about`` names the file.
@@ -259,7 +263,8 @@ def read_origin(text: bytes, about: str = ORIGIN) -> Origin:
             )
             seen = ", ".join(shorten(each) for each in sorted(origin.members)[:_MEMBERS]) or "none"
             raise InvalidBackup(
-                f"expected the members 'config' and 'state' of a snapshot in {about}, got {seen}: this is {form}"
+                "expected the members 'config' and 'state' of a snapshot"
+                f" in {about}, got {seen}: this is {form}"
             )
         _ = origin.config, origin.state
     except InvalidResponse as error:
@@ -277,17 +282,18 @@ def _read(kind: type[DocumentT], text: bytes, about: str, within: str = "") -> D
         raise InvalidBackup(str(error)) from None
 
 
-# ------------------------------------------------------------------------------------------------ the plan of a restore
+# ------------------------------------------------------------------------------------ the plan of a
+# restore
 
 
 class BackupAction(Enum):
-    """What a restore does with a stream."""
+    """The actions of a restore for one stream."""
 
-    #: Make it of its archive.
+    #: Create it from its archive.
     RESTORE = "RESTORE"
-    #: Make it of its configuration, without messages.
+    #: Create it from its configuration, without messages.
     CREATE = "CREATE"
-    #: Bring the configuration of the one that is there up to date.
+    #: Update the configuration of the existing stream.
     UPDATE = "UPDATE"
 
 
@@ -297,15 +303,15 @@ def planned(
     *,
     update: bool,
 ) -> tuple[tuple[SavedStream, BackupAction], ...]:
-    """What to do, in order: streams that others read from come first.
+    """Return the actions in order: streams that others read from come first.
 
     Args:
-        saved: what was saved, with the configurations.
-        there: the streams that there are, by name.
-        update: bring those that are there up to date.
+        saved: the saved streams with their configurations.
+        there: the existing streams, by name.
+        update: update the existing streams.
 
     Raises:
-        RestoreConflict: streams are in the way.
+        RestoreConflict: existing streams conflict with the restore.
     """
     firsts: list[tuple[SavedStream, BackupAction]] = []
     readers: list[tuple[SavedStream, BackupAction]] = []
@@ -321,8 +327,9 @@ def planned(
         )
         if info is not None and each.archive is not None and info.state.last_seq < each.last_seq:
             conflicts[each.name] = (
-                f"holds less than the backup (last sequence {info.state.last_seq} of {each.last_seq}): {_counts(each, info)}; "
-                f"it may be what an interrupted restore has left; delete it and restore anew"
+                f"holds less than the backup (last sequence {info.state.last_seq} of"
+                f" {each.last_seq}): {_counts(each, info)}; it may be what an interrupted"
+                " restore has left; delete it and restore again"
             )
         elif info is not None and not update:
             conflicts[each.name] = f"is there already: {_counts(each, info)}; {WAYS_OUT}"
@@ -343,19 +350,18 @@ def _counts(saved: SavedStream, info: StreamInfo) -> str:
 
 
 def appeared(name: str) -> str:
-    """What to say of a stream that was not there when a restore began, and was in the way when its
-    turn came.
-    """
+    """Return the text for a conflicting stream that did not exist when the restore began."""
     return (
-        f"{shorten(name)} appeared during this restore: it was not there when it began. It may hold a part of the backup, or be "
-        f"somebody else's: look at it, delete it and restore anew; where a cluster's disks are slow, with fewer replicas"
+        f"{shorten(name)} appeared during this restore: it was not there when it began."
+        " It may hold a part of the backup, or belong to another client: look at it, delete it"
+        " and restore again; where a cluster's disks are slow, with fewer replicas"
     )
 
 
 def unlike(expected: StreamState, seen: StreamState, config: StreamConfig) -> str:
-    """In what a restored stream is not what was saved; empty if it is.
+    """Return the difference between a saved and a restored stream; empty if there is none.
 
-    Messages that have grown too old since then are gone at once, and are not missed.
+    Messages that have expired since the backup are removed at once and do not count as missing.
     """
     if seen.last_seq != expected.last_seq:
         return f"expected last sequence {expected.last_seq}, got {seen.last_seq}"

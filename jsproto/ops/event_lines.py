@@ -1,6 +1,4 @@
-"""An event of JetStream as one line for people: when, what, about whom, and then whatever else it
-says.
-"""
+"""Write a JetStream event as one line for users: time, kind, subject of the event, other fields."""
 
 from __future__ import annotations
 
@@ -11,17 +9,18 @@ from typing import Final, cast
 from jsproto.jetstream.api.events.advisories import JetStreamEvent
 from jsproto.ops.tables import text_of
 
-#: What stands in front, in this order; ``type``, ``id`` and ``timestamp`` have their own places or
-#: none.
+#: Fields that come first, in this order; ``type``, ``id`` and ``timestamp`` are not shown as
+#: fields.
 _FIRST: Final = ("stream", "consumer", "server", "action")
 _PLACED: Final = frozenset({"type", "id", "timestamp", *_FIRST})
-#: What says nothing; ``False`` does.
+#: Values that are left out; ``False`` is shown.
 _NOTHING: Final = (None, "", 0)
 
 
 def event_line(event: JetStreamEvent) -> str:
-    """One line: the time, the kind, and each member as ``name=value``; nothing in it breaks the
-    line.
+    """Return one line: the time, the kind, and each member as ``name=value``.
+
+    Control characters are escaped, so nothing breaks the line.
     """
     members = event.to_wire()
     shown = [(name, members[name]) for name in _FIRST if members.get(name) not in _NOTHING]

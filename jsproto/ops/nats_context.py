@@ -1,16 +1,15 @@
-"""A nats context: how to connect, in the JSON that the ``nats`` CLI keeps for it (ADR-21).
+"""A nats context: the connection settings that the ``nats`` CLI keeps as JSON (ADR-21).
 
-Theory. A context is one object of JSON with members that are all optional; an empty text is one
-that was not given. What is written has every member that ADR-21 names, so that people see what
-there is, and behind them those that are not known here, as they came: another version may live by
-them.
+Theory. A context is one JSON object. All its members are optional, and an empty text counts as
+absent. The written document has every member that ADR-21 names, so that a user sees what is
+possible. After them come the unknown members, unchanged, because another version may need them.
 
-A context is read although it could not be used, so that it can be mended; `NatsContext.check` says
-whether it can. Credentials are one of four kinds, and if there are more the first of them counts,
-in the order of :data:`KINDS`. Secrets, and what may hold one, are in no ``repr``, and a context
-with one is not pickled.
+An unusable context can be read, so that a user can repair it; `NatsContext.check` tells whether it
+is usable. There are four kinds of credentials. If a context has several, the first in the order of
+:data:`KINDS` counts. Secrets, and members that may hold one, appear in no ``repr``, and a context
+with a secret cannot be pickled.
 
-Nothing is looked up here: paths, ``env://`` and ``nsc://`` are the part of an adapter.
+This module looks nothing up: an adapter resolves paths, ``env://`` and ``nsc://``.
 """
 
 from __future__ import annotations
@@ -28,27 +27,27 @@ from jsproto.jetstream.context.jetstream import JetStream
 from jsproto.wire.secret import HiddenMapping, RedactedSecret, Secret, fits_utf8
 from jsproto.wire.subjects import subject_prefix
 
-#: Where a context connects that names no server.
+#: The server of a context that names none.
 DEFAULT_URL: Final = "nats://localhost:4222"
-#: A context is some hundred bytes; more than this is another file.
+#: A context has some hundred bytes; a larger file is not one.
 MAX_CONTEXT: Final = 1024 * 1024
-#: Kinds of credentials: which of them a context has is told by these members, and the first counts.
+#: Members that decide the kind of credentials; the first that is set counts.
 KINDS: Final = ("user", "creds", "nsc", "nkey", "user_jwt")
 
 
 def _given(value: str | None) -> str | None:
-    """An empty member says the same as none."""
+    """Convert an empty member to ``None``, which means the same."""
     return None if value == "" else value
 
 
 def _secret(value: str | None) -> str | None:
-    """The same for what is secret."""
+    """Convert a text to a `Secret`, and an empty one to ``None``."""
     return Secret(value) if isinstance(value, str) and value else _given(value)
 
 
 @final
 class _Urls(str):
-    """URLs, which are shown without their user info."""
+    """URLs whose ``repr`` hides their user info."""
 
     __slots__ = ()
 
@@ -88,7 +87,7 @@ def _texts(_self: object, attribute: Attribute[tuple[str, ...]], value: tuple[ob
 
 
 def _tuple(value: object) -> tuple[str, ...]:
-    """A list; ``null`` is an empty one. The validator judges what is in it, and what is none."""
+    """Convert a list, or ``null``, to a tuple; the validator checks its items and other types."""
     if value is None:
         return ()
     return (
@@ -101,8 +100,9 @@ def _tuple(value: object) -> tuple[str, ...]:
 def _beside(
     _self: object, attribute: Attribute[Mapping[str, object] | None], value: object
 ) -> None:
-    """Members that are not known must be able to be written, and be no misspelt ones: the CLI would
-    read those.
+    """Check unknown members: JSON can hold them, and none is a known name in another case.
+
+    The CLI would read such a name as the known member.
     """
     if value is None:
         return
@@ -118,7 +118,7 @@ def _beside(
 
 
 def without_user_info(url: object) -> str:
-    """A text of URLs as it may be shown: without user info, and without queries."""
+    """Return a text of URLs for output, without user info and queries."""
     if not isinstance(url, str) or {"@", "?"}.isdisjoint(url):
         return repr(url)
     shown: list[str] = []
@@ -126,10 +126,11 @@ def without_user_info(url: object) -> str:
         _, at, place = each.rpartition("@")
         scheme, found, rest = each.partition("://")
         if at and (not found or scheme.strip().lower() not in _SCHEMES):
-            return repr("***")  # a comma in a password, perhaps: nothing says what of it is one
+            return repr("***")  # perhaps a comma in a password: hide everything
         place, asked, _ = (place if at else rest if found else each).partition("?")
         shown.append(
-            f"{scheme + '://' if found else ''}{'***@' if at else ''}{place}{'?***' if asked else ''}"
+            f"{scheme + '://' if found else ''}{'***@' if at else ''}"
+            f"{place}{'?***' if asked else ''}"
         )
     return repr(",".join(shown))
 
@@ -137,11 +138,10 @@ def without_user_info(url: object) -> str:
 @final
 @frozen(kw_only=True)
 class NatsContext(RedactedSecret):
-    """What one context says. The attributes are the members of its JSON; what they mean is said by
-    ADR-21.
+    """One context. The attributes are the members of its JSON, as ADR-21 describes them.
 
     Attributes:
-        url: servers, with commas between.
+        url: servers, separated by commas.
         creds: where a creds file is: a path, ``nsc://operator/account/user``, ``env://NAME`` or
             ``data:;base64,...``.
         nkey: the same for the seed of a user's nkey.
@@ -150,7 +150,7 @@ class NatsContext(RedactedSecret):
         unknown: members that are not known here.
 
     Raises:
-        InvalidContext: a member that is no text where one is expected; it names the member.
+        InvalidContext: a member has the wrong type; the message names the member.
     """
 
     description: str | None = field(default=None, converter=_given, validator=_text)
@@ -193,11 +193,11 @@ class NatsContext(RedactedSecret):
 
     @classmethod
     def parse(cls, text: str | bytes) -> Self:
-        """The context with this JSON.
+        """Parse the JSON of a context.
 
         Raises:
-            InvalidContext: no object of JSON, or a member of the wrong type; nothing of its values
-                is shown.
+            InvalidContext: it is no JSON object, or a member has the wrong type. The message shows
+                no value.
         """
         members = json_object(text, "a context")
         known = {name: members.pop(name) for name in _members() if name in members}
@@ -205,7 +205,7 @@ class NatsContext(RedactedSecret):
         return cls(**told, unknown=members or None)  # type: ignore[arg-type]  # validators judge the types
 
     def to_json(self) -> str:
-        """The document, as the CLI lays it out."""
+        """Return the document in the layout of the CLI."""
         members: dict[str, object] = {
             name: getattr(self, name) if name in _NO_TEXTS else getattr(self, name) or ""
             for name in _members()
@@ -214,51 +214,51 @@ class NatsContext(RedactedSecret):
         return _dumped({**members, **(self.unknown or {})})
 
     def edited(self, **members: object) -> Self:
-        """The same with other members; an empty text, or ``None``, takes one away.
+        """Return the context with other members; an empty text or ``None`` removes one.
 
         Raises:
-            InvalidContext: a member that is not known, or of another type.
+            InvalidContext: a member is unknown, or has another type.
         """
         strange = [name for name in members if name not in _members()]
         if strange:
             raise InvalidContext(f"expected members of a context, got {', '.join(strange)}")
         return evolve(self, **cast("dict[str, Any]", members))
 
-    # ------------------------------------------------------------------ what it means
+    # ------------------------------------------------------------------ interpretation
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """Where to connect.
+        """The servers to connect to.
 
         Raises:
-            InvalidConfig: a URL that is none.
+            InvalidConfig: a URL is invalid.
         """
         return servers_of(self.url or DEFAULT_URL)
 
     @property
     def jetstream(self) -> JetStream:
-        """JetStream in the domain, or behind the API prefix, that it names.
+        """The JetStream API in the domain, or with the API prefix, of the context.
 
         Raises:
-            InvalidConfig: it names both.
-            InvalidSubject: it names one that no subject can carry.
+            InvalidConfig: it has both.
+            InvalidSubject: no subject can carry the domain or prefix.
         """
         return JetStream(domain=self.jetstream_domain, prefix=self.jetstream_api_prefix)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Which kinds of credentials it has, beside a token; the first counts."""
+        """The kinds of its credentials, without a token; the first counts."""
         return tuple(name for name in KINDS if getattr(self, name) is not None)
 
     def check(self) -> None:
-        """Say what cannot work, as far as that is known without looking anything up.
+        """Check the context as far as possible without looking anything up.
 
         Raises:
-            InvalidContext: several kinds of credentials, or half of one.
-            InvalidConfig: a URL that is none; a domain beside a prefix.
-            InvalidSubject: a domain or a prefix that no subject can carry.
+            InvalidContext: it has several kinds of credentials, or half of one.
+            InvalidConfig: a URL is invalid, or it has both a domain and a prefix.
+            InvalidSubject: no subject can carry its domain or prefix.
         """
-        # creds beside nsc: those are creds, and nsc says where to connect.
+        # With both creds and nsc, creds are the credentials, and nsc gives the servers.
         kinds = [each for each in self.kinds if each != "nsc" or self.creds is None]
         if len(kinds) > 1:
             raise InvalidContext(
@@ -275,11 +275,11 @@ class NatsContext(RedactedSecret):
 @final
 @frozen(kw_only=True)
 class NscProfile:
-    """What ``nsc generate profile`` says of a user.
+    """The output of ``nsc generate profile`` for a user.
 
     Attributes:
-        path: that of his creds file.
-        url: servers of his operator, with commas between.
+        path: the path of the user's creds file.
+        url: servers of the user's operator, separated by commas.
     """
 
     path: str | None = None
@@ -287,7 +287,7 @@ class NscProfile:
 
     @classmethod
     def parse(cls, text: str | bytes) -> Self:
-        """What this JSON says.
+        """Parse the JSON of a profile.
 
         Raises:
             InvalidContext: it is no profile.
@@ -309,11 +309,11 @@ class NscProfile:
 
 
 def json_object(text: str | bytes, what: str) -> dict[str, object]:
-    """An object of JSON.
+    """Parse a JSON object.
 
     Raises:
-        InvalidContext: it is none. What it is may be secret, so it is not shown, here or in the
-            context of the error.
+        InvalidContext: the text is none. It may be secret, so neither the message nor the error's
+            context shows it.
     """
     if not isinstance(text, (str, bytes)):
         raise InvalidContext(f"expected {what} as text, got {type(text).__name__}")
@@ -323,7 +323,8 @@ def json_object(text: str | bytes, what: str) -> dict[str, object]:
     return cast("dict[str, object]", value)
 
 
-# What this catches holds what was read, so nothing may be raised while it is being handled.
+# A caught exception holds secret text, so these helpers return None and never raise inside
+# `except`.
 
 
 def _decoded(text: str | bytes) -> object:
@@ -355,5 +356,5 @@ _NO_TEXTS: Final = frozenset({"tls_first", "windows_ca_certs_match"})
 
 
 def _members() -> tuple[str, ...]:
-    """The members that are known, in the order in which they are written."""
+    """Return the names of the known members, in the order in which they are written."""
     return tuple(name for name in fields_dict(NatsContext) if name != "unknown")

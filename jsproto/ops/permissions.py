@@ -1,13 +1,13 @@
 """The permissions that a use of JetStream needs, derived from its subjects.
 
-Theory. Everything that a client does is a publish on a subject or a subscription to one, and the
-server permits either by subject. So what a use needs can be written down before it runs: the
-requests on the subjects of the API, the inbox on which the answers come, the acks. Uses add up with
-``|``; the result can be shown as the server's configuration has it.
+Theory. A client only publishes and subscribes, and the server permits both by subject. So the
+permissions of a use can be listed before it runs: the subjects of the API, the inbox for the
+answers, the acks. Two sets of permissions add up with ``|``. The result can be shown in the form of
+the server's configuration.
 
-An ack is a reply to a message that was received. With ``responses`` the server permits a reply to
-whoever received the message and to nobody else, so no subject of acks has to be opened: only the
-receiver can ack. Replies expire; a message that is worked on for longer than ``expires`` cannot be
+An ack is a reply to a received message. With ``responses`` the server permits a reply only to the
+client that received the message. So no subject for acks must be permitted, and only the receiver
+can ack. Such a permission expires: a message that takes longer than ``expires`` cannot be
 acknowledged any more.
 """
 
@@ -26,21 +26,21 @@ from jsproto.jetstream.api.requests.system import request_token, request_word
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.wire.subjects import consumer_name, stream_name
 
-#: Inboxes of a client that was not told otherwise.
+#: Inboxes of a client with the default prefix.
 INBOX: Final = "_INBOX.>"
 
 
 @final
 @frozen
 class ResponseLimits:
-    """Replies to received messages: the most for each, and for how long. -1 is no bound."""
+    """Replies to received messages: most replies for each, and for how long; -1 is no limit."""
 
     max: int = -1
     expires: timedelta = timedelta(minutes=2)
 
 
 def _tidy(subjects: Iterable[str]) -> tuple[str, ...]:
-    """Each once, and none that another covers."""
+    """Return each subject once, without those that another one covers."""
     known = tuple(dict.fromkeys(subjects))
     return tuple(
         each for each in known if not any(each != other and within(each, other) for other in known)
@@ -50,10 +50,10 @@ def _tidy(subjects: Iterable[str]) -> tuple[str, ...]:
 @final
 @frozen(kw_only=True)
 class Permissions:
-    """What a client must be allowed to do.
+    """The permissions that a client needs.
 
     Attributes:
-        publish: subjects to publish on.
+        publish: subjects to publish to.
         subscribe: subjects to subscribe to.
         responses: replies to received messages, ``None`` if none are needed.
     """
@@ -70,10 +70,10 @@ class Permissions:
         )
 
     def as_config(self) -> str:
-        """The block ``permissions`` of a user in the server's configuration.
+        """Return the block ``permissions`` of a user in the server's configuration.
 
-        To the server an empty list of what is allowed is no bound, so where nothing is needed
-        everything is denied.
+        The server takes an empty list of allowed subjects as "no limit". So where nothing is
+        needed, the block denies everything.
         """
         lines = [
             "permissions {",
@@ -87,7 +87,7 @@ class Permissions:
 
 
 def publishing(subjects: Iterable[str], *, inbox: str = INBOX) -> Permissions:
-    """To publish on subjects of streams and hear the acknowledgements."""
+    """Permissions to publish to streams and receive the acknowledgements."""
     return Permissions(publish=tuple(subjects), subscribe=(inbox,))
 
 
@@ -100,14 +100,14 @@ def pulling(
     responses: ResponseLimits | None = None,
     inbox: str = INBOX,
 ) -> Permissions:
-    """To read a pull consumer and acknowledge its messages.
+    """Permissions to read a pull consumer and acknowledge its messages.
 
     Args:
-        api: where.
+        api: the subjects of the API.
         stream: its stream.
         consumer: its name.
         create: also to create, update, look up and delete it.
-        responses: acks by response permission instead of the subject of its acks.
+        responses: permit acks as replies and not by their subject.
         inbox: inboxes of the client.
     """
     needed = [api.consumer_msg_next(stream, consumer)]
@@ -128,9 +128,7 @@ def pushed(
     responses: ResponseLimits | None = None,
     inbox: str = INBOX,
 ) -> Permissions:
-    """To receive a push consumer, acknowledge its messages and answer its flow control; see
-    :func:`pulling`.
-    """
+    """Permissions for a push consumer, its acks and flow control; see :func:`pulling`."""
     needed = [f"$JS.FC.{stream_name(stream)}.{consumer_name(consumer)}.>"]
     if create:
         needed += _caring(api, stream, consumer)
@@ -140,10 +138,10 @@ def pushed(
 
 
 def ordered(api: ApiSubjects, stream: str, *, inbox: str = INBOX) -> Permissions:
-    """To read a stream by ordered consumers, pulled or pushed, which have names of their own.
+    """Permissions to read a stream by ordered consumers, whose names are generated.
 
-    With deliver policy ``last_per_subject`` the stream is asked for its subjects, if others write
-    while the first values come.
+    With deliver policy ``last_per_subject`` the client asks for the stream's subjects, if others
+    write while the first values arrive.
     """
     name = stream_name(stream)
     needed = [api.stream_info(stream)]
@@ -159,7 +157,7 @@ def ordered(api: ApiSubjects, stream: str, *, inbox: str = INBOX) -> Permissions
 def looking_up(
     api: ApiSubjects, stream: str, *, direct: bool = True, inbox: str = INBOX
 ) -> Permissions:
-    """To read stored messages of a stream, directly or by the API."""
+    """Permissions to read stored messages of a stream, by direct get or by the API."""
     if not direct:
         return Permissions(publish=(api.stream_msg_get(stream),), subscribe=(inbox,))
     asked = api.direct_get(stream)
@@ -167,15 +165,15 @@ def looking_up(
 
 
 def administering(api: ApiSubjects, *, inbox: str = INBOX) -> Permissions:
-    """To do everything that the API offers."""
+    """Permissions for the whole API."""
     return Permissions(publish=(f"{api.prefix}.>",), subscribe=(inbox,))
 
 
 def backing_up(api: ApiSubjects, stream: str | None = None, *, inbox: str = INBOX) -> Permissions:
-    """To save a stream with its consumers and messages, or without a stream all of the account.
+    """Permissions to back up a stream with consumers and messages; ``None``: the whole account.
 
-    Without the word that a chunk has come, newer servers end a snapshot that is larger than their
-    window (8 MB).
+    Newer servers end a snapshot that is larger than their window (8 MB) if the client does not
+    acknowledge its chunks.
     """
     if stream is None:
         found = (
@@ -189,8 +187,9 @@ def backing_up(api: ApiSubjects, stream: str | None = None, *, inbox: str = INBO
 
 
 def restoring(api: ApiSubjects, stream: str | None = None, *, inbox: str = INBOX) -> Permissions:
-    """To put back what was saved of a stream, or without a stream of any: with messages, without,
-    and over one that is there.
+    """Permissions to restore a backup of a stream; ``None``: of any stream.
+
+    They suffice with or without messages, and over an existing stream.
     """
     name = "*" if stream is None else stream_name(stream)
     made = [f"{api.prefix}.STREAM.{verb}.{name}" for verb in ("RESTORE", "CREATE", "UPDATE")]
@@ -202,25 +201,23 @@ def restoring(api: ApiSubjects, stream: str | None = None, *, inbox: str = INBOX
 
 
 def hearing_events() -> Permissions:
-    """To hear what the servers tell of an account's streams and consumers: advisories and metrics.
-    Nothing is asked.
-    """
+    """Permissions to receive the advisories and metrics of an account; nothing is requested."""
     return Permissions(subscribe=(ADVISORIES, METRICS))
 
 
 def asking_servers(
     words: Iterable[str], *, accounts: Iterable[str] = (), inbox: str = INBOX
 ) -> Permissions:
-    """To ask the servers, as a user of the system account.
+    """Permissions to send requests to the servers, as a user of the system account.
 
     Args:
-        words: what is asked for, such as ``VARZ``: of all servers, or of one by its id, which
-            changes with each start.
-        accounts: what is asked for is known of these accounts instead, by name or key.
+        words: the requests, such as ``VARZ``: to all servers, or to one by its id, which changes
+            with each start.
+        accounts: send the requests about these accounts instead, by name or key.
         inbox: inboxes of the client.
 
     Raises:
-        InvalidSubject: no such word, or no name of an account.
+        InvalidSubject: an unknown request, or an invalid account name.
     """
     known = [request_token(each, "name of an account") for each in accounts]
     whom = [f"ACCOUNT.{each}" for each in known] or ["SERVER.*"]
@@ -231,8 +228,9 @@ def asking_servers(
 
 
 def acks(stream: str, consumer: str) -> str:
-    """Where acks of a consumer go. With domains, or the longer form of 2.14, tokens come before the
-    stream: use responses.
+    """Return the subject for the acks of a consumer.
+
+    With domains, and in the longer form of 2.14, tokens come before the stream; use responses then.
     """
     return f"$JS.ACK.{stream_name(stream)}.{consumer_name(consumer)}.>"
 

@@ -1,9 +1,9 @@
-"""Reports: what an account has in JetStream, as rows of data, a text table, or a graph.
+"""Reports about JetStream of an account, as rows of data, a text table, or a graph.
 
-Theory. A report is made of an `Inventory`, without asking anybody. Its rows are plain values whose
-fields are the table: each carries its heading and how it is shown. So text and JSON cannot say
-different things, and whoever wants a table of his own has the rows. What a cluster could not say is
-named below every table: a report with holes never looks complete.
+Theory. A report is made from an `Inventory`, without further requests. Its rows are plain values.
+Each field of a row is a column and carries its heading and its format. So text and JSON always
+agree, and a user can make another table from the rows. Missing information is named below every
+table, so an incomplete report never looks complete.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from jsproto.ops.tables import (
     text_of,
 )
 
-# ------------------------------------------------------------------------------------------------ rows
+# ------------------------------------------------------------------------------------ rows
 
 
 @final
 @frozen(kw_only=True)
 class StreamRow:
-    """A stream: what it holds, and who holds it. ``replicas`` names the leader with ``*``, who is
-    behind or away with ``!``.
+    """A stream: its content and its servers.
+
+    In ``replicas`` the leader has a ``*``, and a replica that is behind or offline has a ``!``.
     """
 
     stream: str = field(metadata=column("Stream"))
@@ -53,7 +54,7 @@ class StreamRow:
 @final
 @frozen(kw_only=True)
 class ConsumerRow:
-    """A consumer: how far it is, and what it waits for."""
+    """A consumer: its progress and its open messages."""
 
     stream: str = field(metadata=column("Stream"))
     consumer: str = field(metadata=column("Consumer"))
@@ -71,8 +72,9 @@ class ConsumerRow:
 @final
 @frozen(kw_only=True)
 class ReplicationRow:
-    """One way that messages take from stream to stream. ``active`` is how long ago, ``None`` if
-    there was no contact yet.
+    """One connection from stream to stream.
+
+    ``active`` is the time since the last contact, ``None`` if there was none yet.
     """
 
     stream: str = field(metadata=column("Stream"))
@@ -88,7 +90,7 @@ class ReplicationRow:
 @final
 @frozen(kw_only=True)
 class ServerRow:
-    """A server of a cluster: what it leads, what it follows, and of how much it is behind or away."""
+    """A server: the groups that it leads and follows, and how many are behind or offline."""
 
     server: str = field(metadata=column("Server"))
     cluster: str = field(metadata=column("Cluster"))
@@ -108,13 +110,13 @@ RowT_co = TypeVar("RowT_co", bound=Row, covariant=True)
 @final
 @frozen(kw_only=True)
 class Report(Generic[RowT_co]):
-    """Rows with a name; a type checker knows of which class they are.
+    """Rows with a name; a type checker knows their class.
 
     Attributes:
         name: ``streams``, ``consumers``, ``replication`` or ``cluster``.
-        rows: all of one class.
-        problems: sentences about what is not as it should be: groups without a leader, and what
-            could not be asked.
+        rows: rows of one class.
+        problems: sentences about problems, such as groups without a leader and servers without an
+            answer.
     """
 
     name: str
@@ -122,7 +124,7 @@ class Report(Generic[RowT_co]):
     problems: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """The same for `json`: durations are seconds."""
+        """Return the report for `json`; durations are seconds."""
         return {
             "report": self.name,
             "rows": [row_as_json(row) for row in self.rows],
@@ -130,9 +132,7 @@ class Report(Generic[RowT_co]):
         }
 
     def as_text(self) -> str:
-        """A table with its headings, numbers to the right, and the problems below it; ends with a
-        line break.
-        """
+        """Return a table with headings, numbers to the right, then the problems and a line end."""
         lines = table_of(self.rows) or [f"No {_EMPTY[self.name]}."]
         if self.problems:
             lines += ["", *(text_of(each) for each in self.problems)]
@@ -147,24 +147,24 @@ _EMPTY: Final = {
 }
 
 
-# ------------------------------------------------------------------------------------------------ reports
+# ------------------------------------------------------------------------------------ reports
 
 
 def stream_report(inventory: Inventory) -> Report[StreamRow]:
-    """What each stream holds, and who holds it."""
+    """Return the report of what each stream holds, and on which servers."""
     rows = tuple(_stream_row(each) for each in inventory.streams)
     lost = [f"{each.stream}: {each.lost:,} messages are lost" for each in rows if each.lost]
     return Report(name="streams", rows=rows, problems=(*lost, *_unsaid(inventory)))
 
 
 def consumer_report(inventory: Inventory) -> Report[ConsumerRow]:
-    """How far each consumer is."""
+    """Return the report of the progress of each consumer."""
     rows = tuple(_consumer_row(each) for listed in inventory.consumers.values() for each in listed)
     return Report(name="consumers", rows=rows, problems=_unsaid(inventory))
 
 
 def replication_report(inventory: Inventory) -> Report[ReplicationRow]:
-    """Every mirror and source: from where, how far behind."""
+    """Return the report of every mirror and source: its origin and its lag."""
     rows = tuple(row for each in inventory.streams for row in _replication_rows(each))
     failed = [
         f"{each.stream}: {each.kind} {each.source}: {each.error}" for each in rows if each.error
@@ -173,9 +173,7 @@ def replication_report(inventory: Inventory) -> Report[ReplicationRow]:
 
 
 def cluster_report(inventory: Inventory) -> Report[ServerRow]:
-    """Which server leads and follows how much, and which groups have no leader; empty without a
-    cluster.
-    """
+    """Return the report of the servers, and of groups without a leader; empty for one server."""
     servers: dict[str, dict[str, int]] = {}
     clusters: dict[str, str] = {}
     problems: list[str] = []
@@ -199,7 +197,7 @@ def cluster_report(inventory: Inventory) -> Report[ServerRow]:
     return Report(name="cluster", rows=rows, problems=(*problems, *_unsaid(inventory)))
 
 
-#: Every report by its name.
+#: All reports by name.
 REPORTS: Final[Mapping[str, Callable[[Inventory], Report[Row]]]] = {
     "streams": stream_report,
     "consumers": consumer_report,
@@ -265,9 +263,7 @@ def _consumer_row(info: ConsumerInfo) -> ConsumerRow:
 
 
 def _replication_rows(info: StreamInfo) -> Iterable[ReplicationRow]:
-    """From the configuration, with what the state says of it; a state without configuration is
-    shown too.
-    """
+    """Yield a row for each configured mirror and source, with its state, then for other states."""
     name, config = info.config.name, info.config
     wanted = [] if config.mirror is None else [("mirror", config.mirror)]
     wanted += [("source", each) for each in config.sources]
@@ -344,14 +340,14 @@ def _unsaid(inventory: Inventory) -> tuple[str, ...]:
     return (*missing, *(f"{name}: offline: {reason}" for name, reason in inventory.offline.items()))
 
 
-# ------------------------------------------------------------------------------------------------ the graph
+# ------------------------------------------------------------------------------------ the graph
 
 
 def replication_dot(report: Report[Row]) -> str:
-    """The graph of a replication report in the language DOT of Graphviz: arrows go the way that
-    messages go.
+    """Return a replication report as a graph in the language DOT of Graphviz.
 
-    A stream behind another API prefix is a box of its own, drawn with dashes.
+    Arrows point in the direction of the messages. A stream with another API prefix is a box of its
+    own with dashed lines.
     """
     rows = [each for each in report.rows if isinstance(each, ReplicationRow)]
     lines = ["digraph replication {", "  rankdir=LR;", "  node [shape=box];"]
@@ -365,7 +361,8 @@ def replication_dot(report: Report[Row]) -> str:
         label = "\n".join(part for part in parts if part)
         colour = ", color=red" if each.error else ""
         lines.append(
-            f"  {_node(each.source, each.api)} -> {_node(each.stream, '')} [label={_quoted(label)}{colour}];"
+            f"  {_node(each.source, each.api)} -> {_node(each.stream, '')}"
+            f" [label={_quoted(label)}{colour}];"
         )
     return "\n".join([*lines, "}"]) + "\n"
 
@@ -375,7 +372,7 @@ def _node(name: str, api: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text as DOT has it: whatever is in it, it ends where we say."""
+    """Return a text as a DOT string; no character in it can end the string early."""
     inner = "\\n".join(
         text_of(line).replace("\\", "\\\\").replace('"', '\\"') for line in text.split("\n")
     )

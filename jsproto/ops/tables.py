@@ -1,8 +1,8 @@
-"""Values as text: counts, sizes and durations for people, and tables of them.
+"""Format values as text for users: counts, sizes, durations, and tables.
 
-Texts of the server stand in a terminal here, so whatever is not printable is shown escaped. A row
-is an attrs class whose fields are the columns: :func:`column` gives each its heading and how it is
-shown, so that a table has nothing of its own to say.
+Texts of the server are shown in a terminal, so characters that are not printable are escaped. A row
+is an attrs class whose fields are the columns. :func:`column` gives each field its heading and its
+format.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def text_of(value: object) -> str:
-    """A text for a terminal: nothing in it moves the cursor."""
+    """Return a text for a terminal; nothing in it moves the cursor."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in str(value))
 
 
 def count_of(value: object) -> str:
-    """A whole number with its thousands apart."""
+    """Return a whole number with thousands separators."""
     return f"{cast('int', value):,}"
 
 
 def size_of(value: object) -> str:
-    """Bytes, in the largest unit of which there is at least one."""
+    """Return a number of bytes in the largest unit that gives at least one."""
     number = cast("int", value)
     at = min(max(number.bit_length() - 1, 0) // 10, len(_UNITS) - 1)
     return f"{number:,} B" if not at else f"{number / 1024**at:.1f} {_UNITS[at]}"
 
 
 def span_of(value: object) -> str:
-    """A duration in its largest two units; ``-`` for none."""
+    """Return a duration in its two largest units; ``-`` for ``None``."""
     if value is None:
         return "-"
     seconds = cast("timedelta", value).total_seconds()
@@ -54,14 +54,15 @@ def span_of(value: object) -> str:
 
 
 def column(heading: str, shown: Callable[[object], str] = text_of) -> dict[str, object]:
-    """Metadata of a field of a row: its heading, and how it is shown; what is not text stands to
-    the right.
+    """Return the metadata of a field of a row: its heading and format.
+
+    Columns with another format than text are aligned to the right.
     """
     return {_HEADING: heading, _SHOWN: shown}
 
 
 def table_of(rows: Sequence[AttrsInstance]) -> list[str]:
-    """Lines of a table of rows of one class; none for no rows."""
+    """Return the lines of a table of rows of one class; empty for no rows."""
     if not rows:
         return []
     columns = fields(type(rows[0]))
@@ -87,7 +88,7 @@ def _line(cells: Iterable[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 
 def row_as_json(row: AttrsInstance) -> dict[str, object]:
-    """A row for `json`, by the names of its fields: durations are seconds."""
+    """Return a row for `json` by the names of its fields; durations are seconds."""
     return {each.name: _plain(getattr(row, each.name)) for each in fields(type(row))}
 
 

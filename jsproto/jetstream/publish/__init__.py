@@ -1,3 +1,1 @@
-"""Publishing to a stream: a window of acknowledgements, atomic batches, fast ingest, and exactly
-once.
-"""
+"""Publish to a stream: a window of acknowledgements, batches, fast ingest, exactly once."""

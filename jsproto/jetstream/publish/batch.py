@@ -1,29 +1,29 @@
 """Atomic batches: messages that a stream stores all together or not at all (2.12, ADR-50).
 
-Theory. The messages of a batch carry its id and their number in headers. The stream puts them aside
-until one of them says that the batch is complete; then it looks at all of them and stores them, or
-refuses them all. One answer, to that last message, says which. Until then nothing of the batch is
-in the stream, whatever goes wrong.
+Theory. Headers of each message carry the batch id and the message's number. The stream keeps the
+messages aside until one of them completes the batch. Then it checks all of them and stores or
+refuses the whole batch. One answer, to that last message, gives the result. Before that, nothing of
+the batch is in the stream.
 
-*The first message* is sent alone, and the others wait for its empty answer. A stream that has not
-switched batches on says so here; a server that is older than batches stores the message by itself
-and answers as always, so one is the most that such a server ever gets.
+*The first message* is sent alone, and the others wait for its empty answer. A stream without atomic
+batches refuses it here. A server older than batches stores the message by itself and answers with a
+normal acknowledgement. So at most one message is stored by such a server.
 
-*The others* follow without waiting; every so many of them ask for an answer, which is the flow
-control.
+*The other messages* follow without waiting. Every `ASK_EVERY`-th asks for an answer, which is the
+flow control.
 
-*The commit* is a header of the last message. As nobody knows which is the last before it is over,
-one message is always held back. With ``eob`` none is: the end is a message of its own, which is not
-stored (2.14).
+*The commit* is a header of the last message. The client knows which message is the last only when
+the user ends the batch. Therefore it always holds one message back. With ``eob`` it holds none
+back, and the end is a message of its own, which is not stored (2.14).
 
-*Silence.* The stream forgets a batch that has heard nothing for 10 s and tells nobody but who
-listens to advisories. The clock here runs from the last message sent, so it is never slower than
-the server's, and a batch that was let go of is not committed. Whoever takes longer to gather his
-messages gathers them first.
+*Silence.* The stream drops a batch that has received nothing for 10 s. Only an advisory reports
+this. The client's clock runs from the last sent message, so it never expires after the server's. A
+dropped batch is therefore not committed. A user that needs more time must collect the messages
+first.
 
-*Link loss* ends a batch: what of it arrived is not known, and nothing of it is stored, unless the
-commit was on its way; then the outcome is unknown. With message ids a second batch of the same
-messages is refused (10201) if the first was stored.
+*A lost link* ends a batch. Its messages may or may not have arrived, and nothing is stored unless
+the commit was sent. After a sent commit the outcome is unknown. With message ids, a second batch of
+the same messages is refused (10201) if the first was stored.
 """
 
 from __future__ import annotations
@@ -66,39 +66,39 @@ from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import Headers
 from jsproto.wire.nuid import derived
 
-#: Seconds after which the server forgets a batch that is silent (``max_batch_timeout``).
+#: Seconds after which the server drops a batch without input (``max_batch_timeout``).
 IDLE: Final = 10.0
-#: So many messages behind the last that asked, the next asks for an answer; and so many answers may
-#: be owed.
+#: Every message whose number is a multiple of ``ASK_EVERY`` asks for an answer; at most ``OWED``
+#: answers may be outstanding.
 ASK_EVERY: Final = 100
 OWED: Final = 2
 
 
 class BatchState(IdentityEnum):
-    """The life of a batch."""
+    """The states of a batch."""
 
-    #: Nothing was sent.
+    #: No message was sent.
     NEW = "NEW"
-    #: The first message was sent, its answer is waited for.
+    #: The first message was sent; the client waits for its answer.
     BEGINNING = "BEGINNING"
-    #: The stream keeps it.
+    #: The stream has accepted the first message and keeps the batch.
     OPEN = "OPEN"
-    #: The last message was sent, its answer is waited for.
+    #: The last message was sent; the client waits for its answer.
     COMMITTING = "COMMITTING"
-    #: It is stored, or not, or nobody knows.
+    #: The batch is stored, or not stored, or its outcome is unknown.
     OVER = "OVER"
 
 
 class BatchInput(IdentityEnum):
-    """What moves a batch."""
+    """The inputs of a batch."""
 
     #: The first of several messages was sent.
     BEGUN = "BEGUN"
-    #: The stream has put the first message aside.
+    #: The stream has accepted the first message.
     ACCEPTED = "ACCEPTED"
-    #: The message was sent that completes it.
+    #: The message that completes the batch was sent.
     COMPLETED = "COMPLETED"
-    #: It ended, well or not.
+    #: The batch ended, with or without an error.
     ENDED = "ENDED"
 
 
@@ -119,35 +119,35 @@ TRANSITIONS: Final[Mapping[BatchState, Mapping[BatchInput, BatchState]]] = {
 
 
 class BatchTimer(IdentityEnum):
-    """What a batch waits for."""
+    """The timers of a batch."""
 
-    #: An answer that is owed.
+    #: An answer is due.
     ANSWER = "ANSWER"
-    #: The server's patience with silence.
+    #: The server drops a batch without input at this time.
     IDLE = "IDLE"
-    #: The next attempt of the first message.
+    #: The first message is sent again.
     RETRY = "RETRY"
 
 
 class BatchPublish(Conversation[PubAck]):
-    """An atomic batch: a sink of messages with one result.
+    """An atomic batch: it accepts messages and has one result.
 
-    `StopMode.DRAIN` and `StopMode.STOP` commit it; closing it lets go of it.
+    `StopMode.DRAIN` and `StopMode.STOP` commit it; closing it abandons it.
 
     Args:
-        batch_id: its name, of 64 bytes at most; else one is made.
-        limit: how many messages the server allows.
-        idle: seconds of silence after which the server forgets it.
-        timeout: seconds that an answer may take.
-        eob: commit by a message of its own, and hold none back (2.14).
-        retries: how often the first message is sent again that met no responders.
-        retry_wait: seconds before it is.
+        batch_id: its name of at most 64 bytes; by default a new one.
+        limit: most messages that the server allows.
+        idle: seconds without input after which the server drops it.
+        timeout: seconds to wait for an answer.
+        eob: commit by a separate message, and hold no message back (2.14).
+        retries: how often the first message is sent again after "no responders".
+        retry_wait: seconds before each of these attempts.
 
     Attributes:
-        sent: messages that were sent.
+        sent: number of messages that were sent.
 
     Raises:
-        InvalidConfig: a name, number or time that cannot be.
+        InvalidConfig: an invalid name, number or time.
     """
 
     __slots__ = (
@@ -210,12 +210,13 @@ class BatchPublish(Conversation[PubAck]):
         self._retry_wait = seconds("retry_wait", retry_wait, finite=True)
         self._left = retries
         self._rules = BatchRules(limit)
-        #: What was handed in and not sent; without ``eob`` the last of it is held back.
+        #: Messages that were accepted and not sent; without ``eob`` the last of them is held back.
         self._waiting: deque[Outgoing] = deque()
-        #: The first message as it was sent, until the stream has it: it may have to be sent again.
+        #: The first message as it was sent, until the stream accepts it: it may have to be sent
+        #: again.
         self._first: tuple[Outgoing, str] | None = None
         self._last = ""
-        #: Numbers of messages whose answers are owed, by token.
+        #: Numbers of messages whose answers are outstanding, by token.
         self._owed: dict[int, int] = {}
         self._draining = False
         self._result: PubAck | None = None
@@ -224,45 +225,45 @@ class BatchPublish(Conversation[PubAck]):
         self.state = BatchState.NEW
         self.timers = Timers(BatchTimer)
 
-    # ------------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------------ properties
 
     @property
     def batch_id(self) -> str:
-        """Its name, empty before it is opened unless it was given."""
+        """The id of the batch; empty before it is opened unless the user gave one."""
         return self._id
 
     @property
     def taken(self) -> int:
-        """Messages that were handed in."""
+        """Number of messages that the user offered and the batch accepted."""
         return self._rules.size
 
     @property
     def room(self) -> bool:
-        """Whether a message would be taken."""
+        """Whether a message would be accepted."""
         return not self._draining and not self.ended and len(self._waiting) <= self._held
 
     @property
     def readable(self) -> int:
-        """1 while the result is there and not taken."""
+        """1 while the result is available, else 0."""
         return 1 if self._result is not None and not self._given else 0
 
     @property
     def deadline(self) -> float | None:
-        """The next of its timers."""
+        """The earliest timer."""
         return self.timers.next()
 
     # ------------------------------------------------------------------ the user's side
 
     def offered(self, item: object, now: float) -> bool:
-        """Take a `Publish` without a reply, or ``(subject, payload)``, or ``(subject, payload,
-        headers)``.
+        """Accept a `Publish` without a reply, or ``(subject, payload[, headers])``.
 
         Raises:
-            InvalidConfig: the server would refuse the batch for this message, which is not in it.
-            InvalidSubject: the subject can't be published to.
-            LocalProtocolError: what is offered is no message, or names a reply.
+            InvalidConfig: the server would refuse the batch because of this message, which is left
+                out.
+            InvalidSubject: the subject cannot be published to.
+            LocalProtocolError: the item is no message, or has a reply.
             ConversationClosed: the batch is committed, or over.
-            JsprotoError: what ended it.
+            JsprotoError: the error that ended the batch.
         """
         subject, payload, headers = outgoing(item)
         if self._draining or self.ended:
@@ -277,7 +278,7 @@ class BatchPublish(Conversation[PubAck]):
         return True
 
     def take(self, now: float) -> PubAck | NeedData | Ended:
-        """The acknowledgement of the whole batch, once."""
+        """Return the acknowledgement of the whole batch, once."""
         if self.readable:
             self._given = self.served = True
             return cast("PubAck", self._result)
@@ -286,14 +287,14 @@ class BatchPublish(Conversation[PubAck]):
     # ------------------------------------------------------------------ facts
 
     def opened(self, now: float) -> None:
-        """The port is there. A batch that is complete waits for a link as long as for an answer."""
+        """Start; a batch with all its messages waits for a link at most ``timeout``."""
         self._id = self._id or derived(self.port.address())
         if self._draining and not self.port.up:
             self.timers.set(BatchTimer.ANSWER, now + self._timeout)
         self._pump(now)
 
     def replied(self, token: int, frame: Delivery, now: float) -> None:
-        """The stream has put a message aside, or has stored the batch, or says no."""
+        """Process an answer: the stream accepted a message, stored the batch, or refuses it."""
         number = self._owed.pop(token, None)
         if self.ended or number is None:
             return
@@ -314,18 +315,19 @@ class BatchPublish(Conversation[PubAck]):
             self._pump(now)
 
     def ticked(self, now: float) -> None:
-        """An answer is overdue, the server has lost its patience, or the first message may be sent
-        again.
-        """
+        """Process a timer: an answer is overdue, the server drops the batch, or a retry is due."""
         for timer in self.timers.expired(now):
             if timer is BatchTimer.ANSWER:
-                text = f"expected an answer to batch {self._id!r} within {self._timeout} s, none came; {self._known}"
+                text = (
+                    f"expected an answer to batch {self._id!r} within {self._timeout} s,"
+                    f" none came; {self._known}"
+                )
                 self.end(RequestTimeout(text, sent=bool(self.sent)))
             elif timer is BatchTimer.IDLE:
                 self.end(
                     BatchAbandoned(
-                        f"expected the next message of batch {self._id!r} within {self._idle} s, for which the server "
-                        f"waits, none came; {self._known}"
+                        f"expected the next message of batch {self._id!r} within {self._idle} s,"
+                        f" for which the server waits, none came; {self._known}"
                     )
                 )
             else:
@@ -333,41 +335,37 @@ class BatchPublish(Conversation[PubAck]):
                 self._send(first, 1, commit, now)
 
     def link_up(self, now: float) -> None:
-        """A link is up: what waited for it is sent."""
+        """A link is up: send the messages that waited for it."""
         self._pump(now)
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """What of the batch arrived is not known."""
+        """The link is lost: end, because messages of the batch may be lost."""
         if not self.ended and self.state is not BatchState.NEW:
             lost = ConnectionLost(f"link lost in the middle of batch {self._id!r}; {self._known}")
             lost.__cause__ = error
             self.end(lost)
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """A message may not be published, or is too large to be sent: the batch has a gap; or no
-        answer will ever come.
-        """
+        """End if the server refused one of the messages, or the subscription to the answers."""
         ours = self._rules.holds(subject) or subject == self.port.answers
         if not self.ended and ours and self.state is not BatchState.NEW:
             self._let_go()
             self.end(error)
 
     def told(self, wish: StopMode, now: float) -> None:
-        """That was all: commit."""
+        """Commit the batch: the user has no more messages."""
         self._draining = True
         self._pump(now)
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
-        """Let go of it; the server is told if there is a link, so that it need not wait for its own
-        clock.
-        """
+        """Abandon the batch; if the link is up, the client makes the server drop it at once."""
         if not self.ended:
             if error is None:
                 self._let_go()
             self.end(error)
 
     def end(self, error: JsprotoError | None = None) -> None:
-        """End, and wait for nothing any more."""
+        """End, and clear timers and messages."""
         self.state = TRANSITIONS[self.state][BatchInput.ENDED]
         self.timers.clear()
         self._owed.clear()
@@ -382,7 +380,7 @@ class BatchPublish(Conversation[PubAck]):
         return 0 if self._eob else 1
 
     def _pump(self, now: float) -> None:
-        """Send what may be sent, and the end if that was all."""
+        """Send all messages that may be sent, and the commit if there are no more."""
         while len(self._waiting) > self._held and self._ready(OWED):
             self._next(now)
         if not self._draining or self.ended:
@@ -397,7 +395,7 @@ class BatchPublish(Conversation[PubAck]):
                 self._send((self._last, b"", None), self.sent + 1, "eob", now)
 
     def _ready(self, owed: int) -> bool:
-        """Whether something may be sent: the first, or more once the first is there."""
+        """Tell whether a message may be sent: the first one, or others once it is accepted."""
         return (
             self.port.up
             and self.state in {BatchState.NEW, BatchState.OPEN}
@@ -434,9 +432,7 @@ class BatchPublish(Conversation[PubAck]):
             self.timers.stop(BatchTimer.IDLE)
 
     def _let_go(self) -> None:
-        """Send a message that leaves a gap, upon which the server drops the batch and stores
-        nothing of it.
-        """
+        """Send a message with a gap before it, so that the server drops the whole batch."""
         if self.state is BatchState.OPEN and self.port.up:
             gap = Headers([(BATCH_ID, self._id), (BATCH_SEQUENCE, str(self.sent + 2))])
             self.port.publish(Publish(self._last, b"", "", gap))
@@ -444,7 +440,7 @@ class BatchPublish(Conversation[PubAck]):
     # ------------------------------------------------------------------ judging
 
     def _judge(self, body: bytes, number: int) -> None:
-        """An answer that is no status: empty while the batch is open."""
+        """Process an answer with a body, or an empty one while the batch is open."""
         self._first = None
         size = f" of {self.sent} messages" + (
             " and an end marker, which servers before 2.14.3 count as one more" if self._eob else ""
@@ -457,28 +453,30 @@ class BatchPublish(Conversation[PubAck]):
         ack = pub_ack(body, about)
         if ack.batch is None:
             raise BatchUnsupported(
-                f"expected a server that knows atomic batches (2.12), this one has stored a message by itself: "
-                f"stream {ack.stream!r}, sequence {ack.seq}",
+                "expected a server that knows atomic batches (2.12),"
+                " this one has stored a message by itself:"
+                f" stream {ack.stream!r}, sequence {ack.seq}",
                 body,
                 ack.stream,
                 ack.seq,
             )
         if number or ack.batch != self._id:
             raise InvalidPubAck(
-                f"expected the acknowledgement of batch {self._id!r}, got that of batch {shorten(ack.batch)}",
+                f"expected the acknowledgement of batch {self._id!r},"
+                f" got that of batch {shorten(ack.batch)}",
                 body,
             )
         if ack.count != self.sent:
             raise InvalidPubAck(
-                f"expected the acknowledgement of {self.sent} messages of batch {self._id!r}, got {shorten(ack.count)}; "
-                f"unknown if stored",
+                f"expected the acknowledgement of {self.sent} messages of batch {self._id!r},"
+                f" got {shorten(ack.count)}; unknown if stored",
                 body,
             )
         self._result = ack
         self.end()
 
     def _refused(self, status: tuple[int, str], number: int, now: float) -> None:
-        """A status instead of an answer; nobody at all may be so for a moment only."""
+        """Process a status reply. 503 (no responders) may be temporary, so the client retries."""
         if status[0] != 503:
             self.end(StatusError(*status))
         elif self._first is not None and self._left:
@@ -491,7 +489,7 @@ class BatchPublish(Conversation[PubAck]):
 
     @property
     def _known(self) -> str:
-        """What is known of an outcome."""
+        """What the client knows about the outcome, for an error."""
         return (
             "unknown if stored"
             if self.state is BatchState.COMMITTING
@@ -501,14 +499,14 @@ class BatchPublish(Conversation[PubAck]):
     # ------------------------------------------------------------------ snapshot
 
     def snapshot(self) -> dict[str, object]:
-        """Where it is, what waits, and the result."""
+        """Return the state, the waiting messages, and the result."""
         return {
             **super().snapshot(),
             "result": None if self._result is None else self._result.to_wire(),
         }
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         super().restore(data)
         result = data["result"]
         self._result = None if result is None else PubAck.from_wire(result)
@@ -516,19 +514,19 @@ class BatchPublish(Conversation[PubAck]):
 
 @final
 class WholeBatch(BatchPublish):
-    """An atomic batch of messages that are all there: a request with one result.
+    """An atomic batch whose messages are all known: a request with one result.
 
     Args:
-        messages: what is stored, in this order: `Publish` values without replies, or tuples.
-        batch_id: as in `BatchPublish`, as the other arguments.
+        messages: the messages in order: `Publish` values without replies, or tuples.
+        batch_id: as in `BatchPublish`, like the other arguments.
         limit: the same.
         timeout: the same.
         retries: the same.
         retry_wait: the same.
 
     Raises:
-        InvalidConfig: no messages, or one for which the server would refuse the batch.
-        InvalidSubject, LocalProtocolError: one that is no message.
+        InvalidConfig: there are no messages, or the server would refuse the batch for one of them.
+        InvalidSubject, LocalProtocolError: an item is no message.
     """
 
     __slots__ = ()

@@ -1,16 +1,17 @@
-"""What a message of an atomic batch may ask for, beside those that are in the batch already (2.12,
-ADR-50).
+"""The rules for the messages of an atomic batch (2.12, ADR-50).
 
-Theory. The server looks at a batch when it is committed and then refuses all of it, with the number
-of the first mistake. What can be known from the batch alone is refused here when the message is
-handed in, with the same number, and the batch goes on without it.
+Theory. The server checks a batch when it is committed. It refuses the whole batch with the error
+code of the first fault. The client checks everything that it can know from the batch alone when the
+user offers a message. It refuses the message with the same code, and the batch continues without
+it.
 
     10199   more messages than a batch may have
-    10177   Nats-Expected-Last-Msg-Id, which no batch may ask for
+    10177   Nats-Expected-Last-Msg-Id, which no batch may use
     10201   an id that another message of the batch has
-    10164   the stream's last sequence expected by another than the first, or a subject's that the
-    batch has written to 10111   a rollup of a subject that the batch has written to, or of the
-    stream by another than the first
+    10164   an expected last sequence of the stream on another message than the first,
+            or of a subject that the batch has written to
+    10111   a rollup of a subject that the batch has written to,
+            or of the stream on another message than the first
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from jsproto.wire.headers import Headers
 BATCH_ID: Final = "Nats-Batch-Id"
 BATCH_SEQUENCE: Final = "Nats-Batch-Sequence"
 BATCH_COMMIT: Final = "Nats-Batch-Commit"
-#: Messages of one batch, unless the server is told otherwise (``max_batch_size``).
+#: Most messages of one batch, unless the server is configured otherwise (``max_batch_size``).
 MOST_MESSAGES: Final = 1000
 _LONGEST_ID: Final = 64
 
@@ -42,10 +43,10 @@ _NOTHING: Final = Headers()
 
 
 def batch_name(batch_id: str) -> str:
-    """The id of a batch, as the server takes it (10179).
+    """Check the id of a batch by the rules of the server (10179).
 
     Raises:
-        InvalidConfig: it is too long, or nothing.
+        InvalidConfig: it is empty or too long.
         InvalidHeader: no header can carry it.
     """
     if (
@@ -53,20 +54,21 @@ def batch_name(batch_id: str) -> str:
         or not 0 < len(batch_id.encode("utf-8", "replace")) <= _LONGEST_ID
     ):
         raise InvalidConfig(
-            f"expected text of 1 to {_LONGEST_ID} bytes as batch_id, got {shorten(batch_id)} (10179)"
+            f"expected text of 1 to {_LONGEST_ID} bytes as batch_id,"
+            f" got {shorten(batch_id)} (10179)"
         )
     Headers([(BATCH_ID, batch_id)])
     return batch_id
 
 
 class BatchRules(Snapshottable):
-    """What the messages of a batch have asked for so far.
+    """The subjects and ids of a batch so far.
 
     Args:
-        limit: how many messages it may have.
+        limit: most messages of the batch.
 
     Attributes:
-        size: how many it has.
+        size: number of its messages.
     """
 
     __slots__ = ("_ids", "_limit", "_subjects", "size")
@@ -80,14 +82,14 @@ class BatchRules(Snapshottable):
         self.size = 0
 
     def holds(self, subject: str) -> bool:
-        """Whether the batch has a message of the subject."""
+        """Tell whether the batch has a message with this subject."""
         return subject in self._subjects
 
     def take(self, subject: str, headers: Headers | None) -> None:
-        """Note the next message.
+        """Check and note the next message.
 
         Raises:
-            InvalidConfig: the server would refuse the batch for it; nothing was noted.
+            InvalidConfig: the server would refuse the batch because of it; nothing was noted.
         """
         if self.size >= self._limit:
             raise InvalidConfig(
@@ -104,7 +106,8 @@ class BatchRules(Snapshottable):
         msg_id = message_id(asked)
         if msg_id in self._ids:
             raise InvalidConfig(
-                f"expected an id that no other message of the batch has, got {shorten(msg_id)} (10201)"
+                "expected an id that no other message of the batch has,"
+                f" got {shorten(msg_id)} (10201)"
             )
         self._expected(subject, asked)
         self._rolled_up(subject, asked.last(ROLLUP))
@@ -121,8 +124,8 @@ class BatchRules(Snapshottable):
         meant = asked.last(EXPECTED_LAST_SUBJECT_SEQUENCE_SUBJECT) or subject
         if asked.last(EXPECTED_LAST_SUBJECT_SEQUENCE) is not None and meant in self._subjects:
             raise InvalidConfig(
-                f"expected no {EXPECTED_LAST_SUBJECT_SEQUENCE} of a subject that the batch has written to, "
-                f"got {shorten(meant)} (10164)"
+                f"expected no {EXPECTED_LAST_SUBJECT_SEQUENCE} of a subject that the batch"
+                f" has written to, got {shorten(meant)} (10164)"
             )
 
     def _rolled_up(self, subject: str, rollup: str | None) -> None:
@@ -131,5 +134,6 @@ class BatchRules(Snapshottable):
         whole = rollup.lower() == Rollup.ALL
         if self.size if whole else subject in self._subjects:
             raise InvalidConfig(
-                f"expected {ROLLUP} {rollup!r} on the first message of a batch{'' if whole else ' on its subject'} only (10111)"
+                f"expected {ROLLUP} {rollup!r} on the first message of a"
+                f" batch{'' if whole else ' on its subject'} only (10111)"
             )

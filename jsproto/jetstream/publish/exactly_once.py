@@ -1,20 +1,20 @@
-"""Publish until it is known to be stored, and stored once; and hand a message on so that nothing is
-lost or doubled in between.
+"""Publish until a message is known to be stored exactly once, and relay messages safely.
 
-Theory. A publish that was not answered may be stored or not. Sent again with the same message id it
-is stored once at most, as long as the stream remembers the id (its ``duplicate_window``, two
-minutes unless somebody says otherwise): the second time is answered as a duplicate of the first. So
-`publish_once` sends again whatever was not answered, over lost links and elections, until an answer
-comes or its time is up, which must be within that window.
+Theory. A publish without an answer may or may not be stored. The client can send it again with the
+same message id. The stream stores it at most once as long as it remembers the id (its
+``duplicate_window``, by default two minutes). It answers the second publish as a duplicate of the
+first. Therefore `publish_once` sends an unanswered publish again, over lost links and elections,
+until an answer arrives or its time is over. That time must be within the window.
 
-What the stream refuses is refused, with one exception. After an attempt whose outcome is unknown, a
-failed expectation proves nothing: it may be the first attempt that has moved the sequence (single
-servers of 2.14 and later look at expectations before they look at ids). Then the outcome stays
-unknown, and is said to be.
+An error of the stream is final, with one exception. After an attempt with an unknown outcome, a
+failed expectation proves nothing: the first attempt may have moved the sequence. (Single servers of
+2.14 and later check expectations before ids.) Then the outcome stays unknown, and the error tells
+so.
 
-`relayed` is the whole road of "exactly once": the message that came gives the id of the one that
-goes, by its stream, sequence and time, so that whoever gets it again after a crash sends the same
-id; and it is acknowledged, with an answer, only when its successor is stored.
+`relayed` moves a message from one stream to another exactly once. Stream, sequence and time of the
+received message make the id of the new message. So a client that receives it again after a crash
+sends the same id. The received message is acknowledged, with an answer, only after the new one is
+stored.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from jsproto.jetstream.delivery.message import JsMessage, confirmed
 from jsproto.wire.headers import HeaderItems, Headers
 from jsproto.wire.subjects import publish_subject
 
-#: As long as a stream remembers an id if nobody says otherwise.
+#: The time for which a stream remembers an id by default.
 DUPLICATE_WINDOW: Final = timedelta(minutes=2)
-#: Seconds until an outcome is given up, until one attempt is, and between two.
+#: Seconds for everything, for one attempt, and between two attempts.
 WITHIN: Final = 30.0
 ATTEMPT: Final = 5.0
 WAIT: Final = 0.25
@@ -68,16 +68,16 @@ def _window(value: float | timedelta) -> timedelta:
 @final
 @frozen(kw_only=True)
 class RetryPolicy:
-    """How long to try.
+    """The time limits of the attempts.
 
     Attributes:
-        within: seconds for everything.
+        within: seconds for all attempts.
         attempt: seconds that one attempt waits for its answer.
         wait: seconds between two attempts.
         duplicate_window: how long the stream remembers an id.
 
     Raises:
-        InvalidConfig: times that cannot be, or more time than the stream remembers an id.
+        InvalidConfig: an invalid time, or ``within`` is longer than the duplicate window.
     """
 
     within: float = field(default=WITHIN, converter=in_seconds)
@@ -94,8 +94,9 @@ class RetryPolicy:
             seconds(name, value, finite=True)
         if self.within > self.duplicate_window.total_seconds():
             raise InvalidConfig(
-                f"expected at most the duplicate_window of the stream, {self.duplicate_window}, as within: "
-                f"behind it the same id is stored again, got {self.within} s"
+                "expected at most the duplicate_window of the stream,"
+                f" {self.duplicate_window}, as within: after it the same id is stored again,"
+                f" got {self.within} s"
             )
 
 
@@ -108,22 +109,22 @@ def publish_once(
     patience: RetryPolicy | None = None,
     **settings: Unpack[PublishSettings],
 ) -> Steps[PubAck]:
-    """Publish, and send the same again until it is known to be stored; it is stored once.
+    """Publish, and send the same message again until it is known to be stored once.
 
     Args:
         subject: a literal subject.
-        payload: the message.
+        payload: the payload of the message.
         headers: the user's own headers.
-        options: what is asked of the stream. Without a ``msg_id``, here or among the headers, one
-            is made.
-        patience: how long to try.
+        options: what the stream is asked to check. Without a ``msg_id`` here or in the headers, a
+            new one is used.
+        patience: the time limits.
         settings: fields of `PublishOptions`.
 
     Raises:
         NoResponders: no stream stores this subject; nothing was stored.
         JetStreamError: the stream refuses it; nothing was stored.
-        RequestTimeout: the outcome is still unknown; to go on, publish again with the id that it
-            names. Or there was no link all the time and nothing was sent.
+        RequestTimeout: the outcome is unknown; the user may publish again with the id in the
+            message. Or the client was not connected all the time, and nothing was sent.
         InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
     """
     publish_subject(subject)
@@ -146,26 +147,25 @@ def relayed(
     patience: RetryPolicy | None = None,
     **settings: Unpack[PublishSettings],
 ) -> Steps[PubAck]:
-    """Publish what a message has led to, once, and then acknowledge the message and wait until the
-    server says that it has.
+    """Publish the successor of a message once, then ack the message and wait for the answer.
 
     Args:
-        message: what a consumer delivered.
-        subject: where its successor is stored.
-        payload: of the successor; the message's own if none is given.
-        headers: of the successor; the message's are not taken along.
-        options: what is asked of the stream. Without a ``msg_id`` it is made of the message's place
-            and of ``subject``.
-        patience: how long to try, for both.
+        message: a message that a consumer delivered.
+        subject: the subject of the successor.
+        payload: its payload; by default that of the message.
+        headers: its headers; those of the message are not copied.
+        options: what the stream is asked to check. The default ``msg_id`` is made from the
+            message's position and ``subject``.
+        patience: the time limits, for both steps.
         settings: fields of `PublishOptions`.
 
     Raises:
         NoResponders: no stream stores this subject; or the successor is stored, and the consumer is
             gone.
-        JetStreamError: the stream refuses it; the message is open.
-        RequestTimeout: it is not known whether the successor is stored, or the message settled. It
-            comes again, and relaying it again does no harm within the duplicate window.
-        InvalidAckSubject: the message is not of a consumer.
+        JetStreamError: the stream refuses the successor; the message is open.
+        RequestTimeout: it is unknown whether the successor is stored, or the message settled. The
+            message is delivered again, and relaying it again is safe within the duplicate window.
+        InvalidAckSubject: the message is not from a consumer.
         InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
     """
     asked = asked_for(options, cast("Mapping[str, object]", settings))
@@ -178,10 +178,9 @@ def relayed(
 
 
 def relay_id(origin: AckSubject, subject: str) -> str:
-    """The id of what a message has led to: the same for each delivery, another for each message and
-    each subject.
+    """Return the id of a successor: equal for each delivery, different per message and subject.
 
-    The time is in it because a stream that was made anew counts from 1 again.
+    It contains the time, because a stream that was deleted and created again counts from 1 again.
     """
     return f"{origin.stream}.{origin.stream_sequence}.{origin.timestamp_ns}>{subject}"
 
@@ -214,15 +213,16 @@ def _until_stored(call: Call, stream: str, patience: RetryPolicy) -> Steps[PubAc
             if not unknown:
                 raise
             raise RequestTimeout(
-                f"expected an acknowledgement of {call.subject!r} with id {msg_id!r}: an attempt was not answered, and then "
-                f"the stream said {error.description!r}, perhaps because of that attempt; unknown if stored"
+                f"expected an acknowledgement of {call.subject!r} with id {msg_id!r}:"
+                " an attempt was not answered, and then the stream answered"
+                f" {error.description!r}, perhaps because of that attempt; unknown if stored"
             ) from error
         if deadline - (yield from the_time()) <= patience.wait:
             if not unknown:
                 raise last
             raise RequestTimeout(
-                f"expected an acknowledgement of {call.subject!r} with id {msg_id!r} within {patience.within} s, "
-                f"none came; unknown if stored"
+                f"expected an acknowledgement of {call.subject!r} with id {msg_id!r}"
+                f" within {patience.within} s, none came; unknown if stored"
             ) from last
         yield Sleep(patience.wait)
 
@@ -245,8 +245,9 @@ def _relayed(message: JsMessage, publishing: Steps[PubAck], patience: RetryPolic
         except (RequestTimeout, ConnectionLost) as error:
             if deadline - (yield from the_time()) <= patience.wait:
                 raise RequestTimeout(
-                    f"expected the server to say that it has settled a message within {patience.within} s, it did not; "
-                    f"its successor is stored (stream {ack.stream!r}, sequence {ack.seq}), and it may come again"
+                    "expected the server to confirm that it has settled a message"
+                    f" within {patience.within} s, it did not; its successor is stored"
+                    f" (stream {ack.stream!r}, sequence {ack.seq}), and it may come again"
                 ) from error
         else:
             return ack

@@ -1,32 +1,32 @@
-"""Fast ingest: messages one behind the other at the pace that the stream wants, with few answers
-(2.14, ADR-50).
+"""Fast ingest: a stream of publishes with few answers, at the stream's pace (2.14, ADR-50).
 
-Theory. Each message is stored by itself, as soon as it comes; what the batch adds is order, flow
-control and the knowledge of what is missing. The stream answers once for many messages and says how
-many; twice that many may be under way, so the road is never empty and the stream never flooded. The
-first message is sent alone: its answer says that the stream knows fast batches, and how fast it
-wants them.
+Theory. The stream stores each message as soon as it arrives. The batch adds order, flow control,
+and a report of missing messages. The stream sends one answer for many messages and sets their
+number; twice that number may be outstanding. So the client need not wait, and the stream is not
+flooded. The first message is sent alone. Its answer shows that the stream knows fast batches, and
+how often it answers.
 
-*What is missing.* Messages are numbered in the order in which they were taken. What never came to
-the stream (a gap) and what it refused are handed out as `IngestFault` with those numbers. In gap
-mode ``ok`` the rest goes on; in mode ``fail`` the stream ends the batch before the first fault, so
-that what is stored is a beginning of what was sent, without holes. The last result is the
-acknowledgement of the whole.
+*Missing messages.* Messages are numbered in the order in which they were accepted. A gap is a
+message that never arrived at the stream. Gaps and refused messages become an `IngestFault` with
+those numbers. In gap mode ``ok`` the batch continues. In mode ``fail`` the stream ends the batch
+before the first fault, so the stored messages are an unbroken beginning of the sent ones. The last
+result is the acknowledgement of the whole batch.
 
-*Room.* At most `ANSWERS` times the wanted number of messages may be under way. A message is under
-way until the stream has spoken of it or of a later one: by an acknowledgement, a gap, a refusal, or
-the answer to a ping, which carries the number of the newest message that the stream has seen. An
-acknowledgement alone is not enough: the stream acknowledges nothing while it refuses message after
-message, and gaps and refusals may be lost with a link.
+*Room.* At most `ANSWERS` times the wanted number of messages may be outstanding. A message is
+outstanding until the stream mentions it or a later one. That is an acknowledgement, a gap, a
+refusal, or the answer to a ping, which carries the number of the newest message that the stream has
+seen. Acknowledgements alone are not enough: the stream sends none while it refuses one message
+after another, and gaps and refusals may be lost with a link.
 
-*Silence.* The stream forgets a batch after 10 s. A ping asks how far it is, and is a sign of life.
-One is sent whenever the stream has said nothing for ``quiet``, whether messages were put meanwhile
-or not. From the first ping that is not answered the stream has ``timeout``.
+*Silence.* The stream drops a batch after 10 s without input. A ping asks for its progress and
+counts as input. The client sends one whenever the stream has sent nothing for ``quiet`` seconds,
+even if it sent messages meanwhile. After the first unanswered ping the stream has ``timeout``
+seconds.
 
-*Link loss.* The batch lives on in the stream for those seconds. On the next link a ping with the
-last number tells whether anything is missing, and the batch goes on. If the stream has forgotten it
-(a restart, a longer outage), it ends with `ConnectionLost`: up to ``acked`` everything was dealt
-with, of the rest it is not known.
+*A lost link.* The batch lives on in the stream for those 10 s. On the next link a ping with the
+last number shows whether messages are missing, and the batch continues. If the stream has dropped
+it (after a restart or a longer outage), the batch ends with `ConnectionLost`. Messages up to
+``acked`` are settled; the outcome of the later ones is unknown.
 
     NEW ──first──▶ BEGINNING ──answer──▶ OPEN ──drain──▶ COMMITTING ──▶ OVER
                                          │ ▲
@@ -85,16 +85,16 @@ from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import Headers, status_of
 from jsproto.wire.nuid import derived
 
-#: Messages between two answers that are asked for; the server gives at most 500.
+#: Most messages between two answers; the server allows at most 500.
 FLOW: Final = 200
-#: So many answers may be owed.
+#: Number of answers that may be outstanding.
 ANSWERS: Final = 2
-#: Half of the server's patience: after so many seconds of silence it is pinged.
+#: Seconds of silence before a ping: half of the time after which the server drops a batch.
 QUIET: Final = 5.0
-#: Faults that are kept for whoever does not take them.
+#: Most faults that are kept for a user that does not take them.
 MOST_RESULTS: Final = 65_536
 
-#: "batch publish ID unknown".
+#: Error code of "batch publish ID unknown".
 _UNKNOWN_BATCH: Final = 10208
 _NOBODY: Final = 503
 
@@ -102,13 +102,12 @@ _NOBODY: Final = 503
 @final
 @frozen(kw_only=True)
 class IngestFault:
-    """Messages of a fast batch that are not stored, by the numbers in which they were taken, from
-    1.
+    """Messages of a fast batch that are not stored; they are numbered from 1 as accepted.
 
     Attributes:
-        first: the first of them.
-        last: the last of them.
-        error: why: `MessagesLost`, or what the stream refused it with.
+        first: the number of the first of them.
+        last: the number of the last of them.
+        error: the reason: `MessagesLost`, or the error with which the stream refused it.
     """
 
     first: int
@@ -117,7 +116,7 @@ class IngestFault:
 
     @property
     def numbers(self) -> range:
-        """All of them."""
+        """All numbers of the fault."""
         return range(self.first, self.last + 1)
 
 
@@ -125,34 +124,34 @@ IngestResult: TypeAlias = PubAck | IngestFault
 
 
 class IngestState(IdentityEnum):
-    """The life of a fast batch."""
+    """The states of a fast batch."""
 
-    #: Nothing was sent.
+    #: No message was sent.
     NEW = "NEW"
-    #: The first message was sent, its answer is waited for.
+    #: The first message was sent; the client waits for its answer.
     BEGINNING = "BEGINNING"
-    #: The stream takes messages.
+    #: The stream accepts messages.
     OPEN = "OPEN"
-    #: The link was lost: the stream is asked, or will be on the next link, how far it is.
+    #: The link was lost. The client asks for the stream's progress, now or on the next link.
     ASKING = "ASKING"
-    #: The stream was told, or has said, that this was all; the last answer is waited for.
+    #: The client or the stream has ended the batch; the client waits for the last answer.
     COMMITTING = "COMMITTING"
-    #: It is over.
+    #: The batch is over.
     OVER = "OVER"
 
 
 class IngestInput(IdentityEnum):
-    """What moves a fast batch."""
+    """The inputs of a fast batch."""
 
     #: The first message was sent.
     BEGUN = "BEGUN"
-    #: The stream says how far it is.
+    #: The stream has reported its progress.
     ANSWERED = "ANSWERED"
     #: The link was lost.
     LINK_LOST = "LINK_LOST"
     #: No message follows.
     COMPLETED = "COMPLETED"
-    #: It ended, well or not.
+    #: The batch ended, with or without an error.
     ENDED = "ENDED"
 
 
@@ -190,42 +189,43 @@ TRANSITIONS: Final[Mapping[IngestState, Mapping[IngestInput, IngestState]]] = {
 
 
 class IngestTimer(IdentityEnum):
-    """What a fast batch waits for."""
+    """The timers of a fast batch."""
 
-    #: An answer that is owed.
+    #: An answer is due.
     ANSWER = "ANSWER"
-    #: A pause that is long enough for a ping.
+    #: The silence is long enough for a ping.
     QUIET = "QUIET"
 
 
 class IngestNotice(Enum):
-    """What a fast batch has to tell beside its results."""
+    """The notices of a fast batch."""
 
-    #: Faults were dropped because nobody took them; the detail is how many are kept.
+    #: Faults were dropped because the user did not take them; the detail is how many are kept.
     RESULTS_DROPPED = "RESULTS_DROPPED"
 
 
 class FastIngest(Conversation[IngestResult]):
-    """A fast batch: a sink of messages, with faults and one acknowledgement as results.
+    """A fast batch: it accepts messages; its results are faults and one acknowledgement.
 
-    `StopMode.DRAIN` and `StopMode.STOP` end it well; closing it leaves what was sent stored.
+    `StopMode.DRAIN` and `StopMode.STOP` end it in good order. If it is closed, sent messages stay
+    stored.
 
     Args:
-        gaps: what the stream does about faults.
-        flow: how many messages may lie between two answers, at most; the stream may want fewer.
-        batch_id: its name, one token of at most 64 bytes; else one is made.
-        timeout: seconds that an answer may take.
-        quiet: seconds of silence before a ping; less than the server's patience of 10.
+        gaps: the action of the stream after a fault.
+        flow: most messages between two answers; the stream may choose fewer.
+        batch_id: its name, one token of at most 64 bytes; by default a new one.
+        timeout: seconds to wait for an answer.
+        quiet: seconds of silence before a ping; less than the 10 s after which the server drops it.
 
     Attributes:
-        sent: messages that were sent, which is the number of the last one.
-        acked: all up to this number are stored, or were told as faults. A refusal alone does not
-            move it: the stream may say it before the messages in front of it are stored.
-        dropped: faults that were dropped because nobody took them.
+        sent: number of messages that were sent, which is also the number of the last one.
+        acked: all messages up to this number are stored or were reported as faults. A refusal alone
+            does not raise it: the stream may send it before earlier messages are stored.
+        dropped: faults that were dropped because the user did not take them.
 
     Raises:
-        InvalidConfig: a mode, number, time or name that cannot be.
-        InvalidSubject: a name that no subject can carry.
+        InvalidConfig: an invalid mode, number, time or name.
+        InvalidSubject: no subject can carry the name.
     """
 
     __slots__ = (
@@ -291,16 +291,16 @@ class FastIngest(Conversation[IngestResult]):
         self._quiet = seconds("quiet", quiet, finite=True)
         self._stem = ""
         self._last = ""
-        #: Links that were lost since the first message.
+        #: Number of links that were lost since the first message.
         self._links = 0
         self._msgs = 0
-        #: The last number that is known not to be stored.
+        #: The highest number that is known not to be stored.
         self._faulted = 0
-        #: The last number that the stream has spoken of: those behind it are under way.
+        #: The highest number that the stream has mentioned; later messages are outstanding.
         self._heard = 0
         self._draining = False
-        #: The first fault. In mode ``fail`` the stream ends the batch for it, and no message is
-        #: sent behind it.
+        #: The first fault. In mode ``fail`` the stream ends the batch because of it, and the client
+        #: sends no more messages.
         self._stopped: JsprotoError | None = None
         self._results: deque[IngestResult] = deque()
         self.sent = 0
@@ -309,18 +309,16 @@ class FastIngest(Conversation[IngestResult]):
         self.state = IngestState.NEW
         self.timers = Timers(IngestTimer)
 
-    # ------------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------------ properties
 
     @property
     def batch_id(self) -> str:
-        """Its name, empty before it is opened unless it was given."""
+        """The id of the batch; empty before it is opened unless the user gave one."""
         return self._id
 
     @property
     def room(self) -> bool:
-        """Whether a message would be sent, or refused at once because the stream has ended the
-        batch.
-        """
+        """Whether an offer does not wait: it is sent, or refused after a fault in mode ``fail``."""
         if self._broken:
             return not self._draining and not self.ended
         if self._draining or not self.port.up:
@@ -331,26 +329,25 @@ class FastIngest(Conversation[IngestResult]):
 
     @property
     def readable(self) -> int:
-        """Results at hand."""
+        """Number of available results."""
         return len(self._results)
 
     @property
     def deadline(self) -> float | None:
-        """The next of its timers."""
+        """The earliest timer."""
         return self.timers.next()
 
     # ------------------------------------------------------------------ the user's side
 
     def offered(self, item: object, now: float) -> bool:
-        """Send a `Publish` without a reply, or ``(subject, payload)``, or ``(subject, payload,
-        headers)``.
+        """Send a `Publish` without a reply, or ``(subject, payload[, headers])``.
 
         Raises:
-            InvalidSubject: the subject can't be published to.
-            LocalProtocolError: what is offered is no message, or names a reply.
-            ConversationClosed: it is draining, or the stream has ended it; then the fault that it
-                was ended for is the ``__cause__``.
-            JsprotoError: what ended it.
+            InvalidSubject: the subject cannot be published to.
+            LocalProtocolError: the item is no message, or has a reply.
+            ConversationClosed: the batch is draining, or the stream has ended it; then
+                ``__cause__`` is the fault that ended it.
+            JsprotoError: the error that ended the batch.
         """
         subject, payload, headers = outgoing(item)
         if self._draining or self.ended or self._broken:
@@ -371,20 +368,20 @@ class FastIngest(Conversation[IngestResult]):
         return True
 
     def take(self, now: float) -> IngestResult | NeedData | Ended:
-        """The next fault; at last the acknowledgement of the whole."""
+        """Return the next fault, and at last the acknowledgement of the whole batch."""
         return self._results.popleft() if self._results else self.nothing()
 
     # ------------------------------------------------------------------ facts
 
     def opened(self, now: float) -> None:
-        """State interest in the answers."""
+        """Subscribe to the answers."""
         address = self.port.address()
         self._id = self._id or derived(address)
         self._stem = f"{address}.{self._id}"
         self.port.subscribe(f"{address}.>")
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
-        """Answers came."""
+        """Process answers."""
         for _, subject, _, block, body in run:
             if self.ended:
                 return
@@ -397,18 +394,23 @@ class FastIngest(Conversation[IngestResult]):
                 self.end(error)
 
     def ticked(self, now: float) -> None:
-        """It was quiet for so long that the stream is asked, or an answer is overdue."""
+        """Process a timer: send a ping after silence, or end because an answer is overdue."""
         for timer in self.timers.expired(now):
             if timer is IngestTimer.QUIET:
                 self._ping(now)
                 self.timers.set(IngestTimer.QUIET, now + self._quiet)
             else:
-                text = f"expected an answer to fast batch {self._id!r} within {self._timeout} s, none came"
+                text = (
+                    f"expected an answer to fast batch {self._id!r}"
+                    f" within {self._timeout} s, none came"
+                )
                 self.end(RequestTimeout(f"{text}; {self._known}"))
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """The stream still has the batch, for a while; of a first message nobody knows whether it
-        came.
+        """The link is lost; the stream keeps the batch for some seconds.
+
+        If only the first message was sent, the batch ends, because it is unknown whether it
+        arrived.
         """
         if self.ended:
             return
@@ -424,33 +426,31 @@ class FastIngest(Conversation[IngestResult]):
         self._move(IngestInput.LINK_LOST)
 
     def link_up(self, now: float) -> None:
-        """Ask whether anything is missing."""
+        """Ask the stream whether messages are missing."""
         if self.state is IngestState.ASKING:
             self._ping(now)
         elif self.state is IngestState.COMMITTING:
             self._commit(now)
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """A message may not be published, or is too large to be sent; or the answers will never
-        come.
-        """
+        """End if the server refused a message, or the subscription to the answers."""
         if not self.ended and (subject in {self._last, self.port.subject}):
             self.end(error)
 
     def told(self, wish: StopMode, now: float) -> None:
-        """That was all."""
+        """End the batch in good order: the user has no more messages."""
         self._draining = True
         self._settle(now)
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
-        """Leave it; what was sent is stored. The stream is told if there is a link."""
+        """Abandon the batch; sent messages stay stored. The stream is notified if possible."""
         if not self.ended:
             if error is None and self.state is IngestState.OPEN and self.port.up:
                 self._say(Operation.COMMIT_EOB, self.sent + 1, self._last, b"", None)
             self.end(error)
 
     def end(self, error: JsprotoError | None = None) -> None:
-        """End, and wait for nothing any more."""
+        """End, and clear the timers."""
         self._move(IngestInput.ENDED)
         self.timers.clear()
         super().end(error)
@@ -458,7 +458,7 @@ class FastIngest(Conversation[IngestResult]):
     # ------------------------------------------------------------------ judging
 
     def _judge(self, subject: str, body: bytes, now: float) -> None:
-        """One answer."""
+        """Process one answer."""
         if not self.sent:
             raise InvalidPubAck("expected no answer before the first message", body)
         try:
@@ -467,7 +467,10 @@ class FastIngest(Conversation[IngestResult]):
             )
         except JetStreamError as error:
             if error.err_code == _UNKNOWN_BATCH and self._links:
-                text = f"link lost in the middle of fast batch {self._id!r}, which the stream has forgotten since"
+                text = (
+                    f"link lost in the middle of fast batch {self._id!r},"
+                    " which the stream has forgotten since"
+                )
                 raise ConnectionLost(f"{text}; {self._known}") from error
             count = dealt_with(body, RequestContext())
             if count is not None:
@@ -493,7 +496,9 @@ class FastIngest(Conversation[IngestResult]):
                 self._over(said, body)
                 return
         if self._broken:
-            self._move(IngestInput.COMPLETED)  # the stream ends it, and its acknowledgement follows
+            self._move(
+                IngestInput.COMPLETED
+            )  # the stream ends the batch, and its acknowledgement follows
         if self.state is IngestState.OPEN:
             self.timers.stop(IngestTimer.ANSWER)
             self.timers.set(IngestTimer.QUIET, now + self._quiet)
@@ -504,37 +509,39 @@ class FastIngest(Conversation[IngestResult]):
 
     @property
     def _broken(self) -> bool:
-        """Whether the stream ends the batch for a fault."""
+        """Whether the stream ends the batch because of a fault."""
         return self._gaps is GapMode.FAIL and self._stopped is not None
 
     def _pinged(self, subject: str) -> int | None:
-        """The number of the ping that is answered on this subject, ``None`` if it is no ping of
-        this batch.
-        """
+        """Return the number of the ping that this subject answers, ``None`` for no ping."""
         found = _PINGED(subject)
         return None if found is None else min(int(found[1]), self.sent)
 
     def _over(self, ack: PubAck, body: bytes) -> None:
-        """The acknowledgement of the whole; or that of a message, by a stream that does not know
-        fast batches.
+        """Process a publish acknowledgement.
+
+        It ends the batch. A stream that does not know fast batches sends one for a single message.
         """
         if ack.batch is None:
             raise BatchUnsupported(
-                f"expected a server that knows fast batches (2.14), this one has stored a message by itself: "
-                f"stream {ack.stream!r}, sequence {ack.seq}",
+                "expected a server that knows fast batches (2.14),"
+                " this one has stored a message by itself:"
+                f" stream {ack.stream!r}, sequence {ack.seq}",
                 body,
                 ack.stream,
                 ack.seq,
             )
         if ack.batch != self._id:
             raise InvalidPubAck(
-                f"expected the acknowledgement of batch {self._id!r}, got that of batch {shorten(ack.batch)}",
+                f"expected the acknowledgement of batch {self._id!r},"
+                f" got that of batch {shorten(ack.batch)}",
                 body,
             )
         count = ack.count
         if count is None or not 0 <= count <= self.sent:
             raise InvalidPubAck(
-                f"expected the number up to which batch {self._id!r} was dealt with, of {self.sent}, got {shorten(count)}; {self._known}",
+                f"expected the number up to which batch {self._id!r} was dealt with,"
+                f" of {self.sent}, got {shorten(count)}; {self._known}",
                 body,
             )
         self._all_up_to(count, None)
@@ -542,11 +549,14 @@ class FastIngest(Conversation[IngestResult]):
         self.end()
 
     def _all_up_to(self, count: int, error: JsprotoError | None) -> None:
-        """The stream has ended the batch: so many were dealt with, and those behind are not stored."""
+        """The stream ended the batch after ``count`` messages; the later ones are not stored."""
         self.acked = max(self.acked, count)
         rest = max(count, self._faulted) + 1
         if rest <= self.sent:
-            behind = f"expected the stream to take every message, it ended the batch before {rest} to {self.sent}"
+            behind = (
+                "expected the stream to take every message,"
+                f" it ended the batch before {rest} to {self.sent}"
+            )
             self._fault(rest, self.sent, error or MessagesLost(behind))
 
     def _fault(self, first: int, last: int, error: JsprotoError) -> None:
@@ -566,7 +576,7 @@ class FastIngest(Conversation[IngestResult]):
             self._results.popleft()
 
     def _unheard(self, status: tuple[int, str]) -> JsprotoError:
-        """A status instead of an answer."""
+        """Return the error for a status reply."""
         if status[0] != _NOBODY:
             return StatusError(*status)
         text = f"expected a stream that stores {self._last!r}, nobody listens there (503)"
@@ -574,10 +584,13 @@ class FastIngest(Conversation[IngestResult]):
 
     @property
     def _known(self) -> str:
-        """What is known of what was sent."""
+        """What the client knows about the sent messages, for an error."""
         if self.acked >= self.sent:
             return f"all {self.sent} messages were dealt with"
-        return f"{self.acked} messages were dealt with, of the {self.sent - self.acked} behind it is not known"
+        return (
+            f"{self.acked} messages were dealt with,"
+            f" the outcome of the {self.sent - self.acked} after them is unknown"
+        )
 
     # ------------------------------------------------------------------ sending
 
@@ -593,8 +606,9 @@ class FastIngest(Conversation[IngestResult]):
         self.port.publish(Publish(subject, payload, reply, headers))
 
     def _ping(self, now: float) -> None:
-        """Ask how far the stream is; while an earlier ping waits for its answer, this one waits no
-        longer than that.
+        """Ask for the stream's progress.
+
+        If an earlier ping is unanswered, its deadline stays.
         """
         self._say(Operation.PING, self.sent, self._last, b"", None)
         if self.timers.at(IngestTimer.ANSWER) is None:
@@ -605,7 +619,7 @@ class FastIngest(Conversation[IngestResult]):
         self.timers.set(IngestTimer.ANSWER, now + self._timeout)
 
     def _settle(self, now: float) -> None:
-        """The end, if that was all and nothing else is owed."""
+        """Commit or end, if the user has no more messages."""
         if not self._draining or self.ended:
             return
         if self.state is IngestState.NEW:
@@ -621,16 +635,16 @@ class FastIngest(Conversation[IngestResult]):
     # ------------------------------------------------------------------ snapshot
 
     def snapshot(self) -> dict[str, object]:
-        """Where it is, and the results at hand."""
+        """Return the state, and the results that were not taken."""
         return {**super().snapshot(), "results": [_written(each) for each in self._results]}
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         super().restore(data)
         self._results = deque(_read(each) for each in cast("list[object]", data["results"]))
 
 
-#: The reply subject of a ping, with its number.
+#: Matches the reply subject of a ping, with its number.
 _PINGED: Final = re.compile(
     rf".*\.([0-9]{{1,20}})\.{Operation.PING}\.{re.escape(SUFFIX)}", re.ASCII
 ).fullmatch

@@ -1,28 +1,27 @@
-"""What was sent and not answered yet: slots, bytes and deadlines by token.
+"""Messages that were sent and not answered yet: slots, bytes and deadlines by token.
 
-Theory. A sender may have so many messages (and bytes) under way. Each holds a slot from `sent`
-until `freed`, whatever became of it in between, so one equation carries everything else (invariant
-46):
+Theory. A limited number of messages (and bytes) may be outstanding. Each message holds a slot from
+`sent` until `freed`, whatever happens in between. So this equation always holds:
 
     pending = sent - freed
 
-A message is found again by its token, the whole reply subject of its answer. It leaves ``open``
-when it is answered or overdue, at most once, because leaving is one ``pop``; what comes for a token
-that is not open is late and changes nothing. Between leaving ``open`` and `freed` the owner may
-send it again under a fresh token (`again`) without giving up its slot.
+A message is found by its token, which is the whole reply subject of its answer. It leaves ``open``
+when it is answered or overdue. That happens at most once, because it is removed then. An answer for
+a token that is not open is late and changes nothing. Between leaving ``open`` and `freed` the owner
+may send the message again under a new token (`again`) and keeps its slot.
 
-Time. A message is overdue when its deadline has come and the other side has been silent towards it
-for ``timeout``. An answer to a message that was not sent later is a word towards it: a slow stream
-works through the messages in their order, so each answer brings it nearer to those behind. An
-answer to a later message is none, so a message whose answer was lost is overdue although the stream
-talks on. How long ago the last word came is kept in a few slots of time (`heard`), not for each
-message.
+Time. A message is overdue when its deadline has passed and it got no sign of progress for
+``timeout``. An answer to the same or an earlier message is a sign of progress: a slow stream works
+through the messages in order, so each answer brings it nearer to the later ones. An answer to a
+later message is none. So a message whose answer was lost becomes overdue even if the stream sends
+more answers. The times of the last answers are kept in a few slots of time (`heard`) and not for
+each message.
 
-All messages get the same time, so they fall due in the order in which they were sent, but nobody
-wants a timer or a heap entry for each. ``due`` is a lower bound for the earliest deadline: answers
-don't move it, only `overdue` does, and it walks a schedule that is built when the last one is used
-up. A message is so looked at once or never on behalf of time, and a steady flow costs one glance
-per timeout.
+All messages have the same timeout, so they become due in the order of sending. A timer or a heap
+entry for each message would cost too much. ``due`` is a lower bound of the earliest deadline.
+Answers do not change it; only `overdue` does. It walks a schedule and builds a new one when the
+last one is used up. So time handling looks at each message at most once, and a steady flow costs
+one look per timeout.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
 from jsproto.errors.tree import InvalidConfig, LocalProtocolError, shorten
 from jsproto.wire.headers import Headers
 
-#: ``(number, deadline, attempt, size, subject, payload, headers)`` of one message under way.
+#: ``(number, deadline, attempt, size, subject, payload, headers)`` of one outstanding message.
 Sent: TypeAlias = tuple[int, float, int, int, str, bytes, Headers | None]
 
-#: Into so many slots the timeout is cut: a message may be overdue later by this part of it.
+#: Number of slots of the timeout. A message may be found overdue later by one slot.
 _SLOTS: Final = 32
 
 #: Positions in a :data:`Sent`.
@@ -52,32 +51,31 @@ HEADERS: Final = 6
 
 
 def sent_written(message: Sent) -> object:
-    """A message as plain data: its headers as the block that they are on the wire."""
+    """Return a message as plain data; its headers become the block on the wire."""
     headers = message[-1]
     return (*message[:-1], None if headers is None else headers.encode())
 
 
 def sent_read(data: object) -> Sent:
-    """The message that `sent_written` wrote."""
+    """Return the message that `sent_written` wrote."""
     message = cast("tuple[int, float, int, int, str, bytes, bytes | None]", data)
     block = message[-1]
     return (*message[:-1], None if block is None else Headers.parse(block))
 
 
 class InFlight(Snapshottable):
-    """Slots and bytes of messages under way.
+    """Slots and bytes of outstanding messages.
 
     Args:
-        max_messages: how many may be under way.
-        max_bytes: how many bytes; 0 for no bound. A single message above it goes alone.
-        timeout: seconds of silence behind which a message is overdue that has reached its deadline.
+        max_messages: most outstanding messages.
+        max_bytes: most outstanding bytes; 0 for no limit. A single larger message is sent alone.
+        timeout: seconds without progress after which a message past its deadline is overdue.
 
     Attributes:
         open: messages that wait for an answer, by token.
-        pending: slots in use; more than ``open`` while answered messages wait for their next
-            attempt.
-        bytes: bytes of the messages that hold them.
-        due: no message is overdue before this moment; ``None`` if no slot is in use.
+        pending: slots in use; more than ``open`` while messages wait for their next attempt.
+        bytes: bytes of the messages that hold slots.
+        due: no message is overdue before this time; ``None`` if no slot is in use.
 
     Raises:
         InvalidConfig: fewer than one message, or a negative number of bytes.
@@ -117,45 +115,44 @@ class InFlight(Snapshottable):
         self.due: float | None = None
         self._schedule: deque[tuple[float, str]] = deque()
         self._timeout = timeout
-        #: Slots of time in which answers came: when each began, when its last answer came, and the
-        #: earliest message that was answered.
+        #: Slots of time in which answers arrived: the slot's begin, the time of its last answer,
+        #: and the lowest number of an answered message.
         self._heard: deque[tuple[float, float, int]] = deque()
 
     def fits(self, size: int = 0) -> bool:
-        """Whether a message of ``size`` bytes may be sent now."""
+        """Tell whether a message of ``size`` bytes may be sent now."""
         if self.pending >= self.max_messages:
             return False
         return not self.max_bytes or not self.pending or self.bytes + size <= self.max_bytes
 
     def sent(self, token: str, message: Sent) -> None:
-        """A message was sent: it takes a slot.
+        """Note a sent message; it takes a slot.
 
         Raises:
-            LocalProtocolError: the token is taken.
+            LocalProtocolError: the token is in use.
         """
         if token in self.open:
             raise LocalProtocolError(f"expected a token that is not in use, got {shorten(token)}")
         self.open[token] = message
         self.pending += 1
         self.bytes += message[SIZE]
-        if self.due is None:  # all that are open were sent before, so they fall due before
+        if self.due is None:  # open messages were sent earlier, so they are due earlier
             self.due = message[DEADLINE]
 
     def again(self, token: str, message: Sent) -> None:
-        """A message that still holds its slot was sent once more, under a token of its own."""
+        """Note that a message that holds a slot was sent again, under a new token."""
         self.open[token] = message
         if self.due is None or message[DEADLINE] < self.due:
             self.due = message[DEADLINE]
-        self._schedule.clear()  # its deadline is older than those behind it: the order is to be found anew
+        # Its deadline is older than later ones in the schedule, so the order must be found again.
+        self._schedule.clear()
 
     def answered(self, token: str) -> Sent | None:
-        """The message with this token is open no more; ``None`` if it was not (the answer is late).
-        Keeps its slot.
-        """
+        """Remove an answered message and return it; ``None`` for a late answer. Its slot stays."""
         return self.open.pop(token, None)
 
     def heard(self, number: int, now: float) -> None:
-        """Answers came at this moment; this is the earliest of the messages that were answered."""
+        """Note answers at this time; ``number`` is the lowest number of the answered messages."""
         heard = self._heard
         if heard and now < heard[-1][0] + self._timeout / _SLOTS:
             began, _, earliest = heard[-1]
@@ -166,8 +163,9 @@ class InFlight(Snapshottable):
         heard.append((now, now, number))
 
     def last_word(self, message: Sent) -> float:
-        """When the last answer came to this message or one before it; minus infinity if that is
-        longer ago than ``timeout``.
+        """Return the time of the last answer to this or an earlier message.
+
+        It is minus infinity if that is longer ago than ``timeout``.
         """
         number = message[NUMBER]
         return next(
@@ -175,11 +173,11 @@ class InFlight(Snapshottable):
         )
 
     def until(self, message: Sent) -> float:
-        """When a message is overdue, if no further word comes."""
+        """Return when a message is overdue if no further answer arrives."""
         return max(message[DEADLINE], self.last_word(message) + self._timeout)
 
     def overdue(self, now: float) -> list[Sent]:
-        """Messages whose time is up, earliest first; they are open no more. They keep their slots."""
+        """Remove and return the overdue messages, earliest first; they keep their slots."""
         late: list[Sent] = []
         if self.due is None or now < self.due:
             return late
@@ -192,9 +190,8 @@ class InFlight(Snapshottable):
             token = schedule[0][1]
             message = self.open.get(token)
             if message is not None:
-                deadline = self.until(
-                    message
-                )  # no message that was sent later is overdue before it
+                # A message that was sent later is never overdue earlier.
+                deadline = self.until(message)
                 if deadline > now:
                     self.due = deadline
                     return late
@@ -204,9 +201,7 @@ class InFlight(Snapshottable):
         return late
 
     def lost(self) -> list[Sent]:
-        """No answer can come any more: every open message, in the order of sending. They keep their
-        slots.
-        """
+        """Remove and return all open messages in order, because no answer can come; slots stay."""
         lost = list(self.open.values())
         self.open.clear()
         self._schedule.clear()
@@ -214,9 +209,7 @@ class InFlight(Snapshottable):
         return lost
 
     def freed(self, messages: int, size: int) -> None:
-        """So many messages of together so many bytes have come to their end and give up their
-        slots.
-        """
+        """Free the slots of this number of messages with this total size."""
         self.pending -= messages
         self.bytes -= size
         if not self.pending:
@@ -224,14 +217,14 @@ class InFlight(Snapshottable):
             self._schedule.clear()
 
     def snapshot(self) -> Snapshot:
-        """Counters, and the open messages as plain data."""
+        """Return the counters, and the open messages as plain data."""
         return {
             **super().snapshot(),
             "open": {token: sent_written(each) for token, each in self.open.items()},
         }
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         super().restore(data)
         written = cast("dict[str, object]", data["open"])
         self.open = {token: sent_read(each) for token, each in written.items()}

@@ -1,6 +1,4 @@
-"""What a window, a batch or an ingest is given to send: the forms that they take, read in one
-place.
-"""
+"""Read the items that a window, a batch or an ingest accepts."""
 
 from __future__ import annotations
 
@@ -15,31 +13,30 @@ from jsproto.wire.subjects import publish_subject
 #: Subject, payload and header block of a message that waits to be sent.
 Outgoing: TypeAlias = tuple[str, bytes, bytes | None]
 
-#: What a window, a batch or an ingest takes.
+#: The items that a window, a batch or an ingest accepts.
 ToPublish: TypeAlias = Publish | tuple[str, bytes | str] | tuple[str, bytes | str, Headers | None]
 
 
 def outgoing(item: object) -> tuple[str, bytes, Headers | None]:
-    """The message that was offered, on a subject that can be published to.
+    """Return the message in an item, after checking its subject.
 
     Raises:
-        InvalidSubject: the subject can't be published to.
-        LocalProtocolError: as `unpacked` says.
+        InvalidSubject: the subject cannot be published to.
+        LocalProtocolError: as in `unpacked`.
     """
     subject, payload, headers = unpacked(item)
     return publish_subject(subject), payload, headers
 
 
 def unpacked(item: object) -> tuple[str, bytes, Headers | None]:
-    """The message that was offered: a `Publish` without a reply, ``(subject, payload)`` or
-    ``(subject, payload, headers)``.
+    """Return the message in an item: a `Publish` or ``(subject, payload[, headers])``.
 
-    A payload that is text becomes UTF-8.
-
-    A window reads each message here: class patterns would read better and cost five times as much.
+    A text payload becomes UTF-8. A window reads each message here; class patterns would be easier
+    to read and cost five times as much.
 
     Raises:
-        LocalProtocolError: it is no message, names a reply, or has text that UTF-8 cannot carry.
+        LocalProtocolError: the item is no message, has a reply, or its text cannot be encoded as
+            UTF-8.
     """
     headers: object = None
     if isinstance(item, tuple):

@@ -1,45 +1,45 @@
-"""Publishing with many acknowledgements under way: a sink with results.
+"""Publish with many outstanding acknowledgements: a sink with results.
 
-Theory. `offered` sends a message at once with a reply subject of its own below the window's inbox,
-and says False when the window is full or the link is down. Answers come to the inbox as whole runs,
-in any order; the reply subject tells whose they are, nothing else does (503 and 429 overtake acks).
-Every message taken ends exactly once, as an `Outcome`:
+Theory. `offered` sends a message at once, with a reply subject of its own below the window's inbox.
+It returns False when the window is full or the link is down. Answers arrive in the inbox as whole
+runs, in any order. Only the reply subject tells which message an answer belongs to (503 and 429
+overtake acks). Every accepted message ends exactly once, as an `Outcome`:
 
     ACKED          a stream has stored it
-    REFUSED        the stream said no, or somebody answered who is no stream
-    NO_RESPONDERS  no stream listens there, also after the retries; it is not stored
-    TIMED_OUT      silence for too long     ┐
+    REFUSED        the stream refused it, or a client that is no stream answered
+    NO_RESPONDERS  no stream stores this subject, also after the retries; it is not stored
+    TIMED_OUT      no progress for too long ┐
     DISCONNECTED   the link was lost        ├ whether it is stored is unknown
     CLOSED         the window was closed    ┘
-    FORBIDDEN      the account may not publish there; it is not stored
-    INVALID        it can't be sent: a bad name, or more bytes than the server takes; it is not
-    stored
+    FORBIDDEN      the user may not publish there; it is not stored
+    INVALID        it cannot be sent: a bad name, or more bytes than the server accepts;
+                   it is not stored
 
-Only a 503 is repeated (ADR-22): nobody has got the message, so it can't become a duplicate. With
-``resend`` a lost link is survived too by messages with an id, which the stream stores once: they
-stay under way and are sent again on the next link. And they are sent again on the same link when no
-word came for a second: a leader that died has taken messages with it, and its successor answers at
-once. That goes at a pace: a few in each second of silence, and twice as many as were answered as
-soon as there are answers again, so a stream that is only slow is never flooded. The reply subject
-stays the same, so whichever answer comes counts. What ends a message after that is certain only if
-it is the acknowledgement. All attempts of a message share its one ack timeout.
+Only a 503 is repeated (ADR-22): no stream has got the message, so it cannot become a duplicate.
+With ``resend``, messages with an id also survive a lost link, because the stream stores an id once.
+They stay outstanding and are sent again on the next link. They are also sent again on the same link
+after a second without an answer. A leader that died has lost some messages, and its successor
+answers at once. The rate is limited: a few messages per second of silence, and twice the number of
+answers as soon as answers arrive again. So a slow stream is not flooded. The reply subject stays
+the same, so an answer to any attempt counts. After a resend only an acknowledgement proves the
+outcome. All attempts of a message share one ack timeout.
 
-The ack timeout means silence. It runs from the sending of a message and begins anew with each
-answer to a message that was sent before it: a stream that is slow, and answers one after the other,
-is not silent. What comes after the end of a message is late: counted, and nothing else.
+The ack timeout measures silence. It starts when a message is sent and starts again with each answer
+to an earlier message. A slow stream that answers one message after another is not silent. An answer
+after the end of its message is late and is only counted.
 
-A full window lets its user wait. With ``stall_wait`` it does so only for a time, counted from the
-first offer that it refused, as long as there is no room (so whatever it is that keeps it full, a
-server or a link); then it wakes whoever waits, and the next offer raises `WindowFull` unless it is
-taken. Then the time begins anew. Nothing else changes: what is under way stays so.
+A full window makes its user wait. With ``stall_wait`` the wait is limited. Its time starts with the
+first refused offer and runs while there is no room, for any reason. When it is over, the window
+wakes the waiter, and the next offer raises `WindowFull` unless there is room. Then the time starts
+again. Outstanding messages are not affected.
 
-The usual acknowledgement is known by its shape, and its numbers are read when somebody asks for
-them; everything else is read at once. Numbers are summed over a run.
+The usual acknowledgement is recognized by its form, and its numbers are parsed only on request.
+Every other answer is parsed at once. Counts are added once per run.
 
-Results. Message n, counted from 1 in the order in which they were taken, gives the `PublishResult`
-with ``number`` n. With ``results=False`` only those that are not `ACKED` are handed out, for a user
-who needs no sequences. At most ``max_results`` are kept for whoever doesn't take them; then the
-oldest is dropped, counted, and a notice given once.
+Results. Message n, counted from 1 in the order of acceptance, has the `PublishResult` with
+``number`` n. With ``results=False`` only results other than `ACKED` are given to the user. At most
+``max_results`` are kept for a user that does not take them. Then the oldest one is dropped and
+counted, and one notice is sent.
 """
 
 from __future__ import annotations
@@ -96,24 +96,24 @@ from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import Headers, status_of
 from jsproto.wire.subjects import publish_subject
 
-#: What a window takes: a `Publish` without a reply, or the same as a plain tuple, which is cheaper.
+#: Items of a window: a `Publish` without a reply, or a plain tuple, which is cheaper.
 PublishItem: TypeAlias = Publish | tuple[str, bytes] | tuple[str, bytes, Headers | None]
 
-#: The acknowledgement of a message that is no duplicate, as all servers write it; what matches is
-#: one to `pub_ack` too.
+#: The acknowledgement of a message that is no duplicate, in the form of all servers. `pub_ack`
+#: accepts every text that matches.
 _USUAL: Final = re.compile(
     rb'\{"stream":"[!#-\[\]-~]+", ?"seq": ?(?:0|[1-9][0-9]{0,18})(?:, ?"domain":"[!#-\[\]-~]+")?\}'
 ).fullmatch
 
 
-#: Seconds of silence behind which a message with an id is sent again, at most, and how many are in
-#: each such time.
+#: Seconds of silence after which messages with an id are sent again, and most messages of one such
+#: resend.
 RESEND_WAIT: Final = 1.0
 RESEND_BURST: Final = 16
 
 
 class Outcome(IdentityEnum):
-    """How a published message ended."""
+    """The ways in which a published message ends."""
 
     ACKED = "ACKED"
     REFUSED = "REFUSED"
@@ -126,9 +126,9 @@ class Outcome(IdentityEnum):
 
 
 class WindowNotice(Enum):
-    """What a window has to tell beside its results."""
+    """The notices of a window."""
 
-    #: Results were dropped because nobody took them; the detail is ``max_results``.
+    #: Results were dropped because the user did not take them; the detail is ``max_results``.
     RESULTS_DROPPED = "RESULTS_DROPPED"
 
 
@@ -139,13 +139,13 @@ Result: TypeAlias = tuple[int, Outcome, str, bytes, object]
 
 @final
 class PublishResult:
-    """How one message ended.
+    """The end of one published message.
 
     Attributes:
-        number: the place of the message among those that the window took, from 1.
+        number: the number of the message among those that the window accepted, from 1.
         outcome: see `Outcome`.
-        subject: where it was published.
-        body: what the answer held, empty if none came.
+        subject: the subject of the message.
+        body: the body of the answer, empty if none came.
     """
 
     __slots__ = ("_error", "body", "number", "outcome", "subject")
@@ -161,12 +161,12 @@ class PublishResult:
 
     @property
     def ack(self) -> PubAck:
-        """The acknowledgement of the stream, read from the answer at each call.
+        """The acknowledgement of the stream, parsed from the answer at each access.
 
         Raises:
-            JetStreamError, InvalidPubAck, StatusError: `REFUSED`; the class says why.
-            NoResponders, PermissionViolation, LocalProtocolError: it is not stored.
-            RequestTimeout, ConnectionLost, ConnectionClosed: whether it is stored is unknown.
+            JetStreamError, InvalidPubAck, StatusError: `REFUSED`; the class tells why.
+            NoResponders, PermissionViolation, LocalProtocolError: the message is not stored.
+            RequestTimeout, ConnectionLost, ConnectionClosed: it is unknown whether it is stored.
         """
         error = error_read(self._error)
         if error is not None:
@@ -175,7 +175,7 @@ class PublishResult:
 
     @property
     def error(self) -> JsprotoError | None:
-        """What `ack` raises, ``None`` for a message that is stored."""
+        """The error that `ack` raises; ``None`` for a message that is stored."""
         if self.outcome is not Outcome.ACKED:
             try:
                 self.ack  # noqa: B018 - the question is whether it raises
@@ -188,35 +188,35 @@ class PublishResult:
 
 
 class PublishWindow(Conversation[PublishResult]):
-    """Publishes to streams with up to ``max_pending`` acknowledgements under way.
+    """Publishes to streams with up to ``max_pending`` outstanding acknowledgements.
 
-    `StopMode.DRAIN` and `StopMode.STOP` refuse further messages and end the window well once every
-    message has ended.
+    `StopMode.DRAIN` and `StopMode.STOP` refuse further messages and end the window in good order
+    when every message has ended.
 
     Args:
-        max_pending: messages under way.
-        max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-        ack_timeout: seconds of silence after which a message ends: counted from its sending, and
-            anew from each answer to a message that was sent before it.
-        retries: how often a message that met no responders is sent again.
-        retry_wait: seconds before each of these.
-        results: whether acknowledgements are handed out too, not only failures.
-        max_results: how many results are kept for whoever doesn't take them.
+        max_pending: most outstanding messages.
+        max_bytes: most outstanding bytes of subject, headers and payload; 0 for no limit.
+        ack_timeout: seconds of silence after which a message ends. They start when it is sent, and
+            again with each answer to an earlier message.
+        retries: how often a message is sent again after "no responders".
+        retry_wait: seconds before each of these attempts.
+        results: whether results of acknowledged messages are given to the user too.
+        max_results: most results that are kept for a user that does not take them.
         resend: send messages with an id (``Nats-Msg-Id``) again: after a lost link, and when no
-            answer comes for a second, or a quarter of ``ack_timeout`` if that is less. The stream
-            has to remember ids for as long as a message is under way.
+            answer arrives for a second, or a quarter of ``ack_timeout`` if that is less. The stream
+            must remember ids for as long as a message is outstanding.
         stall_wait: seconds that an offer waits for room before `WindowFull` is raised; 0: not at
-            all, ``None``: as long as it takes.
+            all, ``None``: without end.
 
     Attributes:
-        taken: how many messages were taken, which is the number of the last one.
-        counts: how many ended in each way. ``pending`` is ``taken`` minus their sum.
-        duplicates: acknowledgements of messages that the stream had already, by their id.
-        late: answers that came for messages which had ended.
-        dropped: results that were dropped because nobody took them.
+        taken: number of accepted messages, which is also the number of the last one.
+        counts: number of messages that ended in each way. ``pending`` is ``taken`` minus their sum.
+        duplicates: acknowledgements of messages whose id the stream had stored already.
+        late: answers to messages that had ended.
+        dropped: results that were dropped because the user did not take them.
 
     Raises:
-        InvalidConfig: a bound, number or time that can't work.
+        InvalidConfig: an invalid limit, number or time.
     """
 
     __slots__ = (
@@ -292,68 +292,68 @@ class PublishWindow(Conversation[PublishResult]):
         self._keep = results
         self._max_results = max_results
         self._results: deque[Result] = deque()
-        #: Messages that met no responders, with the moment of their next attempt, in that order.
+        #: Messages after "no responders", with the time of their next attempt, in that order.
         self._parked: deque[tuple[float, Sent]] = deque()
         self._resend = resend
         self._resend_wait = min(RESEND_WAIT, silence / 4)
-        #: When messages that heard no word are looked for, while any is under way.
+        #: When to look for messages without an answer, while any is outstanding.
         self._look_at: float | None = None
-        #: Tokens of messages that are to be sent again, in this order.
+        #: Tokens of messages that will be sent again, in this order.
         self._quiet: deque[str] = deque()
-        #: Numbers of messages that were sent more than once, and may be stored: whether because a
-        #: link was lost.
+        #: Numbers of messages that were sent more than once and may be stored. The value is true if
+        #: the reason was a lost link.
         self._doubtful: dict[int, bool] = {}
         self._draining = False
         self._wanted = 0
         self._stall_wait = seconds_or_none("stall_wait", stall_wait, above=False, finite=True)
-        #: When the first offer was refused since which there was no room, and whether that is too
-        #: long ago.
+        #: Time of the first refused offer since there was no room, and whether that is too long
+        #: ago.
         self._full_since: float | None = None
         self._stalled = False
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
-        #: Body of the acknowledgement that came last, and where its message went.
+        #: Body of the newest acknowledgement, and the subject of its message.
         self._newest: tuple[bytes, str] = (b"", "")
         self.taken = 0
         self.duplicates = 0
         self.late = 0
         self.dropped = 0
 
-    # ------------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------------ properties
 
     @property
     def pending(self) -> int:
-        """Messages that were taken and have not ended."""
+        """Number of messages that were accepted and have not ended."""
         return self._flight.pending
 
     @property
     def pending_bytes(self) -> int:
-        """Their bytes."""
+        """Number of their bytes."""
         return self._flight.bytes
 
     @property
     def last_ack(self) -> PubAck | None:
-        """The acknowledgement that came last, ``None`` before the first; read at each call."""
+        """The newest acknowledgement, ``None`` before the first; parsed at each access."""
         body, subject = self._newest
         return pub_ack(body, RequestContext(what="publish", subject=subject)) if body else None
 
     @property
     def readable(self) -> int:
-        """Results at hand."""
+        """Number of available results."""
         return len(self._results)
 
     @property
     def room(self) -> bool:
-        """Whether the message that was refused last would be taken now, or a small one if none was;
-        or has waited too long.
+        """Whether the last refused message would be accepted now, or has waited too long.
+
+        If none was refused, whether a small message would be accepted.
         """
         return not self._draining and not self.ended and (self._stalled or self._fits)
 
     @property
     def deadline(self) -> float | None:
-        """The oldest ack timeout, the next attempt, the next look for messages to send again, or
-        the end of the wait for room, whichever comes first.
+        """The earliest of ack timeout, next attempt, next resend, and end of the wait for room.
 
-        An ack timeout may be shown early.
+        An ack timeout may be shown too early.
         """
         due = self._flight.due
         if self._parked:
@@ -369,17 +369,16 @@ class PublishWindow(Conversation[PublishResult]):
     # ------------------------------------------------------------------ the user's side
 
     def offered(self, item: object, now: float) -> bool:
-        """Publish a `Publish` without a reply, or ``(subject, payload)``, or ``(subject, payload,
-        headers)``.
+        """Publish a `Publish` without a reply, or ``(subject, payload[, headers])``.
 
         Raises:
-            ConversationClosed: the window is draining or has ended well.
-            InvalidSubject: the subject can't be published to.
-            LocalProtocolError: what is offered is no message, or names a reply.
-            InvalidConfig: a window that sends again is offered a message whose id is spelt so that
-                the server does not see it.
+            ConversationClosed: the window is draining, or has ended without an error.
+            InvalidSubject: the subject cannot be published to.
+            LocalProtocolError: the item is no message, or has a reply.
+            InvalidConfig: the window sends again, and the name of the id header is spelt so that
+                the server does not recognize it.
             WindowFull: there was no room for ``stall_wait``.
-            JsprotoError: what ended the window.
+            JsprotoError: the error that ended the window.
         """
         subject, payload, headers = unpacked(item)
         if self._draining or self.ended:
@@ -400,7 +399,7 @@ class PublishWindow(Conversation[PublishResult]):
             self._refuse(size, now)
             return False
         self._wanted = 0
-        if self._full_since is not None:  # this one is smaller than the one that waits
+        if self._full_since is not None:  # this message is smaller than the one that waits
             self._relieved()
         if self._resend and not flight.open:
             self._look_at = now + self._resend_wait
@@ -410,11 +409,11 @@ class PublishWindow(Conversation[PublishResult]):
         return True
 
     def take(self, now: float) -> PublishResult | NeedData | Ended:
-        """The next result, in the order in which the messages ended."""
+        """Return the next result, in the order in which the messages ended."""
         return PublishResult(*self._results.popleft()) if self._results else self.nothing()
 
     def take_all(self, now: float) -> list[PublishResult] | NeedData | Ended:
-        """All results at hand."""
+        """Return all available results."""
         if not self._results:
             return self.nothing()
         results = [PublishResult(*each) for each in self._results]
@@ -424,11 +423,11 @@ class PublishWindow(Conversation[PublishResult]):
     # ------------------------------------------------------------------ facts
 
     def opened(self, now: float) -> None:
-        """State interest in the answers."""
+        """Subscribe to the answers."""
         self.port.subscribe()
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
-        """Answers came."""
+        """Process answers."""
         flight = self._flight
         answered = flight.answered
         results = self._results
@@ -450,8 +449,8 @@ class PublishWindow(Conversation[PublishResult]):
                 newest, last = body, message
         if last is not None and newest:
             self._newest = newest, last[TO]
-            # Answers come in the order of the messages, or nearly: to look at each for the earliest
-            # would cost more than it tells.
+            # Answers arrive nearly in the order of the messages. To look at each for the lowest
+            # number would cost more than it is worth.
             flight.heard(min(last[NUMBER], (first or last)[NUMBER]), now)
             if self._quiet:
                 self._send_again(2 * len(run))
@@ -461,9 +460,12 @@ class PublishWindow(Conversation[PublishResult]):
         self._settle()
 
     def ticked(self, now: float) -> None:
-        """Time is up for some messages, or it is time for their next attempt."""
+        """Process ack timeouts, next attempts and resends."""
         for message in self._flight.overdue(now):
-            text = f"expected an acknowledgement on {message[TO]!r} within {self._timeout} s of the last one before it, none came"
+            text = (
+                f"expected an acknowledgement on {message[TO]!r} within {self._timeout} s"
+                " of the last one before it, none came"
+            )
             self._ended(
                 message, Outcome.TIMED_OUT, error=RequestTimeout(f"{text}; unknown if stored")
             )
@@ -484,9 +486,7 @@ class PublishWindow(Conversation[PublishResult]):
         self._stalled = self._too_long(now)
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """No open message will be answered any more: each ends now, and its slot is free, or it
-        waits for the next link.
-        """
+        """The link is lost: open messages end now, or wait for the next link to be sent again."""
         adrift = self._resendable() if self._resend else ()
         self._look_at = None
         self._quiet.clear()
@@ -497,7 +497,7 @@ class PublishWindow(Conversation[PublishResult]):
         self._settle()
 
     def link_up(self, now: float) -> None:
-        """Send again what waited for a link."""
+        """Send the messages that waited for a link."""
         flight = self._flight
         if self._resend:
             self._look_at = now + self._resend_wait
@@ -507,15 +507,14 @@ class PublishWindow(Conversation[PublishResult]):
         self._settle()
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """A publish was refused, so no answer will come; or the inbox, then none will ever come."""
+        """End the messages of a refused subject, or the window if its inbox was refused."""
         if self.port.subject and subject == self.port.subject:
             self.closed(error, now)
             return
         flight = self._flight
         tokens = [token for token, message in flight.open.items() if message[TO] == subject]
         if isinstance(error, LocalProtocolError):
-            # Not the server said so: the newest could not be sent at all, the others are on their
-            # way.
+            # The error is the client's own: only the newest message was not sent.
             for message in map(flight.answered, tokens[-1:]):
                 self._ended(cast("Sent", message), Outcome.INVALID, error=error)
         else:
@@ -524,12 +523,12 @@ class PublishWindow(Conversation[PublishResult]):
         self._settle()
 
     def told(self, wish: StopMode, now: float) -> None:
-        """Take no more messages; end when all have ended."""
+        """Accept no more messages, and end when all have ended."""
         self._draining = True
         self._settle()
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
-        """End now; what is open ends with it."""
+        """End now, and with it all open messages."""
         if not self.ended:
             why = "" if error is None else f" ({error})"
             text = f"closed before the acknowledgement came{why}; unknown if stored"
@@ -541,7 +540,7 @@ class PublishWindow(Conversation[PublishResult]):
     # ------------------------------------------------------------------ sending again
 
     def _look(self, now: float) -> None:
-        """Find messages with an id that heard no word for so long, and send some of them again."""
+        """Find messages with an id that have waited too long, and send some of them again."""
         flight, since = self._flight, now - self._resend_wait
         under_way = {message[NUMBER] for message in flight.open.values()}
         under_way.update(message[NUMBER] for _, message in self._parked)
@@ -559,9 +558,7 @@ class PublishWindow(Conversation[PublishResult]):
         self._look_at = now + self._resend_wait
 
     def _send_again(self, most: int) -> None:
-        """Send so many of the messages again that wait for it, under the reply subjects which they
-        have.
-        """
+        """Send up to ``most`` of the waiting messages again, under their old reply subjects."""
         quiet = self._quiet
         while quiet and most:
             token = quiet.popleft()
@@ -572,17 +569,15 @@ class PublishWindow(Conversation[PublishResult]):
                 subject, payload, headers = message[TO:]
                 self.port.publish(Publish(subject, payload, token, headers))
 
-    # ------------------------------------------------------------------ how long it is full
+    # ------------------------------------------------------------------ waiting for room
 
     @property
     def _fits(self) -> bool:
-        """Whether there is room for the message that was refused last."""
+        """Whether there is room for the last refused message."""
         return self.port.up and self._flight.fits(self._wanted)
 
     def _refuse(self, size: int, now: float) -> None:
-        """There is no room for so many bytes: whoever offers them waits, or has done so for too
-        long.
-        """
+        """Note that there is no room for ``size`` bytes; raise if the wait was too long."""
         self._wanted = size
         if self._full_since is None:
             self._full_since = now
@@ -592,11 +587,14 @@ class PublishWindow(Conversation[PublishResult]):
             seen = f"{self.pending} messages of {self.pending_bytes} bytes under way"
             if not self.port.up:
                 seen += " and no link"
-            text = f"expected room within a stall_wait of {self._stall_wait} s, got {seen} for {waited:.3f} s; nothing was sent"
+            text = (
+                f"expected room within a stall_wait of {self._stall_wait} s,"
+                f" got {seen} for {waited:.3f} s; nothing was sent"
+            )
             raise WindowFull(text, self.pending, self.pending_bytes, waited)
 
     def _relieved(self) -> None:
-        """Nobody waits for room, or it is as if nobody had."""
+        """Reset the stall timer."""
         self._full_since = None
         self._stalled = False
 
@@ -604,10 +602,10 @@ class PublishWindow(Conversation[PublishResult]):
         since, most = self._full_since, self._stall_wait
         return since is not None and most is not None and since + most <= now
 
-    # ------------------------------------------------------------------ how messages end
+    # ------------------------------------------------------------------ ends of messages
 
     def _judge(self, message: Sent, block: bytes | None, body: bytes, now: float) -> bool:
-        """An answer that is not the usual one. Whether it is an acknowledgement nevertheless."""
+        """Process an unusual answer; tell whether it is an acknowledgement."""
         status = None if block is None else status_of(block)
         if status is not None and status[0] != 503 and not body:
             self._ended(message, Outcome.REFUSED, error=StatusError(*status))
@@ -633,8 +631,9 @@ class PublishWindow(Conversation[PublishResult]):
         return True
 
     def _give_up(self, outcome: Outcome, error: JsprotoError) -> None:
-        """Nothing will be answered or sent any more. What waits for its next attempt is known to be
-        stored nowhere.
+        """End all messages, because nothing will be answered or sent any more.
+
+        A message that waits for its next attempt is known not to be stored.
         """
         for message in self._flight.lost():
             self._ended(message, outcome, error=error)
@@ -643,9 +642,7 @@ class PublishWindow(Conversation[PublishResult]):
         self._parked.clear()
 
     def _resendable(self) -> list[Sent]:
-        """What is under way and can be sent again on another link, in the order in which it was
-        taken.
-        """
+        """Remove and return the messages that can be sent on another link, in their order."""
         flight = self._flight
         named = [
             token for token, (*_, headers) in flight.open.items() if message_id(headers) is not None
@@ -680,9 +677,7 @@ class PublishWindow(Conversation[PublishResult]):
             )
 
     def _settle(self) -> None:
-        """Messages may have ended: nobody waits for room where some is, and a drain ends with the
-        last of them.
-        """
+        """Drop surplus results, end a stall if there is room, end a drain after the last one."""
         self._bound()
         if self._full_since is not None and (self._draining or self._fits):
             self._relieved()
@@ -690,7 +685,7 @@ class PublishWindow(Conversation[PublishResult]):
             self.end()
 
     def _bound(self) -> None:
-        """Drop the oldest results that nobody took."""
+        """Drop the oldest results above ``max_results``."""
         surplus = len(self._results) - self._max_results
         if surplus > 0:
             if not self.dropped:
@@ -702,7 +697,7 @@ class PublishWindow(Conversation[PublishResult]):
     # ------------------------------------------------------------------ snapshot
 
     def snapshot(self) -> Snapshot:
-        """Everything under way, and the results at hand."""
+        """Return all outstanding messages, and the results that were not taken."""
         return {
             **super().snapshot(),
             "parked": [(at, sent_written(message)) for at, message in self._parked],
@@ -711,7 +706,7 @@ class PublishWindow(Conversation[PublishResult]):
         }
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         super().restore(data)
         parked = cast("list[tuple[float, object]]", data["parked"])
         results = cast("list[tuple[int, str, str, bytes, object]]", data["results"])
@@ -722,13 +717,16 @@ class PublishWindow(Conversation[PublishResult]):
 
 
 _ACKED: Final = Outcome.ACKED
-#: What these say of one attempt says nothing of another.
+#: Outcomes of one attempt that prove nothing about an earlier attempt.
 _SECOND_TRY: Final = {Outcome.REFUSED, Outcome.NO_RESPONDERS, Outcome.FORBIDDEN, Outcome.INVALID}
-#: Before the number of a message that waits for a link: no reply subject begins so.
+#: Prefix of the token of a message that waits for a link; no reply subject begins so.
 _ADRIFT: Final = " "
 
 
 def _nobody(message: Sent) -> NoResponders:
     subject = message[TO]
-    text = f"expected a stream that listens on {subject!r}, there is none (503, attempt {message[ATTEMPT] + 1})"
+    text = (
+        f"expected a stream that listens on {subject!r}, there is none"
+        f" (503, attempt {message[ATTEMPT] + 1})"
+    )
     return NoResponders(text, subject)

@@ -1,22 +1,22 @@
-"""Many stored messages by direct get, page after page, as one feed (ADR-31).
+"""Read many stored messages by direct get, page after page (ADR-31).
 
-Theory. A batch request is one question with many answers: messages, then ``204 EOB``, which says
-how much is left. The feed asks again by itself, behind the last message that came, as long as
-something is left and its reader takes what is there; it never holds more than a page and a half. So
-a truncated answer is a page and never looks like the end: what ends the feed well is an EOB with
-nothing pending, or that nothing (more) is found.
+Theory. A batch request has many answers: messages, then ``204 EOB`` with the number of pending
+messages. The conversation requests the next page after the last message that arrived, as long as
+messages are pending and the reader takes them. It never buffers more than a page and a half. So a
+truncated answer is one page and never looks like the end. The conversation ends after an EOB with
+nothing pending, or when no (further) message is found.
 
-*Consistent*: with ``multi_last`` the first page fixes the sequence up to which the stream is looked
-at (``Nats-UpTo-Sequence``) and all further pages use it. Between two pages a message can be
-replaced by a newer one, which lies behind that sequence; then the older is missing, and
-``overtaken`` counts it.
+*Consistency*: with ``multi_last`` the first page fixes the last sequence of the view
+(``Nats-UpTo-Sequence``), and all further pages use it. Between two pages a newer message may
+replace one. It lies after that sequence, so the older message is missing, and ``overtaken`` counts
+it.
 
-*Older servers* (before 2.11) know no batches: they answer the first message alone, without an end.
-It says nothing of what is pending, which gives them away; from then on every message is a question
-of its own. The last of many subjects is put together there by :func:`last_of_each`.
+*Older servers* (before 2.11) do not know batches. They answer with the first message alone and send
+no end. Such a message has no pending count, so the client recognizes them. From then on it requests
+every message alone. For the last message of many subjects it uses :func:`last_of_each`.
 
-A lost link costs nothing: what was asked is asked again behind what has come. The mux routes every
-answer to the one who asked, so no interest of its own is needed.
+After a lost link the client repeats the request after the last message that arrived. The mux routes
+every answer, so no subscription of its own is needed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import header_value
 from jsproto.wire.subjects import subscription_subject
 
-#: The server answers at most so many subjects to one ``multi_last``, and no page makes that more.
+#: Most subjects that the server answers to one ``multi_last``; pages do not raise it.
 MOST_SUBJECTS: Final = 1024
 #: Messages of a page, and its bytes as the server counts them: subject, headers and payload.
 PAGE: Final = 500
@@ -75,23 +75,23 @@ PAGE_BYTES: Final = 4 * 1024 * 1024
 @final
 @frozen(kw_only=True)
 class BatchOptions:
-    """What a batch of direct gets reads, and how.
+    """The messages that a batch of direct gets reads, and the size of its pages.
 
     Attributes:
-        seq: from this sequence on.
-        start_time: from this instant on; excludes ``seq``.
+        seq: begin at this sequence.
+        start_time: begin at this time; excludes ``seq``.
         next_by_subj: only subjects that match.
         multi_last: instead of all messages, the last of each subject that matches one of these.
         up_to_seq: with ``multi_last``, as the stream was when this was its last sequence.
-        up_to_time: the same by an instant.
-        page: the most messages of one answer.
-        page_bytes: the most bytes of one answer.
-        limit: end after so many messages, 0 for none.
-        timeout: seconds within which the server must say something.
+        up_to_time: the same by a time.
+        page: most messages of one answer.
+        page_bytes: most bytes of one answer.
+        limit: end after this number of messages, 0 for none.
+        timeout: seconds within which the server must send something.
 
     Raises:
-        InvalidConfig: what does not go together, or a number that is none.
-        InvalidSubject: a subject that is none.
+        InvalidConfig: options that exclude each other, or an invalid number.
+        InvalidSubject: an invalid subject.
     """
 
     seq: int | None = None
@@ -137,12 +137,12 @@ class BatchOptions:
             raise InvalidConfig("expected multi_last beside up_to_seq or up_to_time")
 
     def page_from(self, seq: int, up_to: int, left: int) -> dict[str, object]:
-        """The members of the request for the next page.
+        """Return the fields of the request for the next page.
 
         Args:
-            seq: where it begins, 0 for where the first does.
-            up_to: the sequence that the first page fixed, 0 before.
-            left: how many messages are wished for still, 0 for all.
+            seq: its first sequence; 0 for the first page.
+            up_to: the sequence that the first page fixed; 0 before.
+            left: number of messages that are still wanted; 0 for all.
         """
         members: dict[str, object] = {"batch": min(self.page, left) if left else self.page}
         start = seq or self.seq
@@ -159,36 +159,36 @@ class BatchOptions:
                 members["start_time"] = str(self.start_time)
             elif start is not None:
                 members["seq"] = start
-            # Old servers step over deleted messages only if a subject is asked for.
+            # Old servers skip deleted messages only if a subject is given.
             members["next_by_subj"] = self.next_by_subj or ">"
         members["max_bytes"] = self.page_bytes
         return members
 
 
 class DirectTimer(Enum):
-    """What a batch waits for."""
+    """The timers of a batch."""
 
-    #: The server owes an answer.
+    #: An answer is due.
     ANSWER = "ANSWER"
-    #: Nobody was there; it is asked again.
+    #: The request is sent again after "no responders".
     RETRY = "RETRY"
 
 
 class DirectBatch(Conversation[StoredMessage]):
-    """Stored messages in the order of their sequences: a feed with an end.
+    """Stored messages in the order of their sequences, with an end.
 
     Args:
-        api: where.
+        api: the subjects of the API.
         stream: the stream's name.
-        options: what is read.
+        options: the messages to read.
 
     Attributes:
-        got: messages that came.
-        pending: how many come after them, as the server said last; ``None`` if it does not say
-            (before 2.11).
-        up_to_seq: the sequence that fixes what is looked at, 0 if nothing does.
+        got: number of messages that arrived.
+        pending: number of messages after them, as the server last reported; ``None`` for a server
+            before 2.11, which does not report it.
+        up_to_seq: the last sequence of the fixed view, 0 if there is none.
         overtaken: messages that were replaced between two pages, and so are missing.
-        last_seq: sequence of the last message that came, 0 before.
+        last_seq: sequence of the last message that arrived, 0 before.
     """
 
     __slots__ = (
@@ -226,7 +226,7 @@ class DirectBatch(Conversation[StoredMessage]):
         "up_to_seq": PLAIN,
     }
 
-    #: Seconds before a stream that was there a moment ago is asked again, and how often in a row.
+    #: Seconds before a request that met no responders is repeated, and most repetitions in a row.
     RETRY_WAIT: ClassVar[float] = 0.25
     RETRIES: ClassVar[int] = 8
 
@@ -239,7 +239,7 @@ class DirectBatch(Conversation[StoredMessage]):
         self._token = 0
         self._page = 0
         self._retries = 0
-        #: The last of each subject, put together where the server cannot.
+        #: Collects the last message of each subject where the server cannot.
         self._each: Script[tuple[StoredMessage, ...]] = Script(
             lambda: last_of_each(api, stream, options)
         )
@@ -255,12 +255,12 @@ class DirectBatch(Conversation[StoredMessage]):
     # ------------------------------------------------------------------ facts
 
     def opened(self, now: float) -> None:
-        """Ask for the first page."""
+        """Request the first page."""
         self.timers.set(DirectTimer.ANSWER, now + self.options.timeout)
         self._ask(now)
 
     def replied(self, token: int, frame: Delivery, now: float) -> None:
-        """A message or a status; what belongs to a page that is over is late."""
+        """Process a message or a status; ignore answers of an earlier page."""
         if self.ended:
             return
         if self._together:
@@ -279,7 +279,7 @@ class DirectBatch(Conversation[StoredMessage]):
                 self.end(error)
 
     def ticked(self, now: float) -> None:
-        """The server is silent, or may be back."""
+        """Process a timer: an answer is overdue, or the request is repeated."""
         if self._together:
             self._each.ticked(self.port, now)
             self._judge_each()
@@ -290,27 +290,28 @@ class DirectBatch(Conversation[StoredMessage]):
             else:
                 wait = self.options.timeout
                 text = (
-                    f"{self._about}: expected an answer on {self._subject!r} within {wait} s, none came; "
-                    f"{self.got} messages came before; servers before 2.10 are silent where direct gets are not allowed"
+                    f"{self._about}: expected an answer on {self._subject!r} within {wait} s,"
+                    f" none came; {self.got} messages came before; servers before 2.10 are"
+                    " silent where direct gets are not allowed"
                 )
                 self.end(RequestTimeout(text))
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """What was asked is lost, what came is not."""
+        """The link is lost, and with it the open request; received messages stay."""
         self._token = 0
         if self._together:
             self._each.link_down(self.port, now)
             self._judge_each()
 
     def link_up(self, now: float) -> None:
-        """Ask again, behind what has come."""
+        """Repeat the request, after the last message that arrived."""
         if self._together:
             self._each.link_up(self.port, now)
         else:
             self._ask(now)
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """Direct gets are not permitted, or there is no interest in answers."""
+        """End if the server refused the request, or the subscription to the answers."""
         if self._together:
             self._each.refused(self.port, subject, error, now)
             self._judge_each()
@@ -318,13 +319,13 @@ class DirectBatch(Conversation[StoredMessage]):
             self.end(error)
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
-        """Given up by the user, or the connection is closed."""
+        """End: the user closed it, or the connection is closed."""
         if self._together:
             self._each.closed(error, self.port, now)
         super().closed(error, now)
 
     def end(self, error: JsprotoError | None = None) -> None:
-        """End, and wait for nothing any more."""
+        """End, and clear the timers."""
         self._token = 0
         self.timers.clear()
         super().end(error)
@@ -332,7 +333,7 @@ class DirectBatch(Conversation[StoredMessage]):
     # ------------------------------------------------------------------ the user's side
 
     def take(self, now: float) -> StoredMessage | NeedData | Ended:
-        """The next message; asks for more when little is left."""
+        """Return the next message; request the next page when few are left."""
         if self._messages:
             message = self._messages.popleft()
             self._ask(now)
@@ -344,14 +345,14 @@ class DirectBatch(Conversation[StoredMessage]):
 
     @property
     def readable(self) -> int:
-        """How many messages are at hand."""
+        """Number of available messages."""
         if self._together and self._each.done and self._each.error is None:
             return len(self._each.result) - self._given
         return len(self._messages)
 
     @property
     def deadline(self) -> float | None:
-        """When the server's silence is long enough, or it may be back."""
+        """When an answer is overdue, or the request is repeated."""
         if self.ended:
             return None
         return self._each.deadline if self._together else self.timers.next()
@@ -359,12 +360,12 @@ class DirectBatch(Conversation[StoredMessage]):
     # ------------------------------------------------------------------ pages
 
     def _ask(self, now: float) -> None:
-        """Ask for the next page, if it is wished for and nothing is under way."""
+        """Request the next page, if it is wanted and no request is open."""
         options = self.options
         if self.ended or self._token or self._together:
             return
         if len(self._messages) > options.page // 2:
-            self.timers.clear()  # nobody owes anything
+            self.timers.clear()  # no request is open
             return
         if not self.port.up:
             if self.deadline is None:
@@ -381,7 +382,7 @@ class DirectBatch(Conversation[StoredMessage]):
         options = self.options
         if found.seq <= self.last_seq:
             raise InvalidResponse(
-                f"{self._about}: expected a sequence behind {self.last_seq}, got {found.seq}"
+                f"{self._about}: expected a sequence after {self.last_seq}, got {found.seq}"
             )
         since = options.start_time
         if isinstance(since, Timestamp) and not self.got and found.time < since:
@@ -414,15 +415,16 @@ class DirectBatch(Conversation[StoredMessage]):
             error = direct_error(answer, self._about)
             if isinstance(error, MessageNotFound):
                 if self.options.multi_last and self.pending:
-                    # 2.11 finds a deleted message to be the last of its subject, and breaks off
-                    # when it reaches it.
+                    # 2.11 takes a deleted message for the last of its subject and stops when it
+                    # reaches it.
                     raise InvalidResponse(
-                        f"{self._about}: expected {self.pending} more messages, the server broke off with {code} {text}"
+                        f"{self._about}: expected {self.pending} more messages,"
+                        f" the server broke off with {code} {text}"
                     )
                 self.pending = 0
                 self.end()
             elif isinstance(error, BadRequest) and self.options.multi_last and not self.got:
-                # A server before 2.11 sees nothing in the request that it knows.
+                # A server before 2.11 knows none of the fields in this request.
                 self._token = 0
                 self.timers.clear()
                 self._together = True
@@ -443,7 +445,8 @@ class DirectBatch(Conversation[StoredMessage]):
             if up_to is not None:
                 self.up_to_seq = number(up_to)
             if self._page:
-                # The last message says it right; in the end of a page 2.11 says one too few.
+                # The last message has the right number; in the end of a page, 2.11 counts one too
+                # few.
                 left = before or 0
             else:
                 self.overtaken += before or 0
@@ -459,7 +462,7 @@ class DirectBatch(Conversation[StoredMessage]):
             self._ask(now)
 
     def _gone(self, now: float) -> None:
-        """Nobody is there: for now, if somebody was before."""
+        """Process "no responders": retry for a while, if messages arrived before."""
         self._token = 0
         self._retries += 1
         if not self.got or self._retries > self.RETRIES:
@@ -477,11 +480,11 @@ class DirectBatch(Conversation[StoredMessage]):
     # ------------------------------------------------------------------ snapshot
 
     def snapshot(self) -> Snapshot:
-        """Where it is, and the messages at hand."""
+        """Return the state, and the messages that were not taken."""
         return {**super().snapshot(), "messages": [each.state for each in self._messages]}
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         super().restore(data)
         states = cast(
             "list[tuple[str, str, int, str, bytes | None, bytes, int | None]]", data["messages"]
@@ -492,14 +495,14 @@ class DirectBatch(Conversation[StoredMessage]):
 def last_of_each(
     api: ApiSubjects, stream: str, options: BatchOptions
 ) -> Steps[tuple[StoredMessage, ...]]:
-    """The last message of each subject, one question each: for servers before 2.11.
+    """Return the last message of each subject, with one request each: for servers before 2.11.
 
-    What is stored while this reads lies behind the last sequence that it began with; then it begins
-    anew, a few times.
+    A message that is stored meanwhile lies after the last sequence at the begin. Then the procedure
+    starts again, a few times.
 
     Raises:
-        InvalidResponse: ``up_to_seq`` or ``up_to_time`` was asked for, or the stream changes faster
-            than it can be read.
+        InvalidResponse: ``up_to_seq`` or ``up_to_time`` is set, or the stream changes faster than
+            it can be read.
     """
     about = RequestContext(what="last message of each subject", stream=stream)
     if options.up_to_seq is not None or options.up_to_time is not None:
@@ -527,7 +530,8 @@ def _last_of_each(
                 api, stream, which, direct=True, timeout=options.timeout
             )
         except MessageNotFound:
-            return None  # there was one a moment ago; or 2.9 and 2.11 still hold a deleted message for the last
+            # The message is gone now; or 2.9 and 2.11 take a deleted message for the last one.
+            return None
         if message.seq > info.state.last_seq:
             return None
         if message.seq >= (options.seq or 0):

@@ -1,28 +1,29 @@
-"""Taking a stream out of a server, and putting one back: snapshot and restore over the protocol.
+"""Snapshot and restore: copy a stream out of a server, and put one back.
 
-Theory. Both move an opaque archive in chunks; what is in it is the servers' business and differs
-between versions, so it is neither read nor cut by meaning here.
+Theory. Both transfer an opaque archive in chunks. Its content is the servers' own and differs
+between versions, so this module neither reads it nor splits it by content.
 
-*Snapshot.* The server answers with the stream's configuration and state, then sends chunks to a
-subject that is ours alone. Each chunk (from 2.12 on all but the last) has a reply subject that must
-hear an empty message: so the server knows how far its window has moved. The server waits for such
-answers for 5 s, and for 2 s before 2.12. So a chunk is answered when it *comes*, as long as what
-waits here is below a bound: a disk that stalls breaks nothing. Above the bound, each chunk that is
-taken answers one that waits, and the server slows down. The end is an empty message, plain on 2.9,
-with status 204 later; any other status, or silence, or a lost link is the end of a broken snapshot,
-and what came of it is worth nothing: `take` raises.
+*Snapshot.* The server answers with configuration and state of the stream and then sends chunks to a
+subject of this client. Each chunk (from 2.12 on all but the last) has a reply subject that expects
+an empty message, which moves the server's window. The server waits for it for 5 s, before 2.12 for
+2 s. So the client answers a chunk when it *arrives*, as long as the waiting chunks are below a
+limit. A slow disk then breaks nothing. Above the limit, each taken chunk answers a waiting one, and
+the server slows down. The end is an empty message, without a status on 2.9, with status 204 later.
+Any other status, silence, or a lost link breaks the snapshot. Its chunks are then useless, and
+`take` raises.
 
-*Restore.* The server is told configuration and state and names a subject; chunks go there, a few at
-a time, each with an empty answer; an empty one says that this was all, and the answer to it is the
-stream that was made. Until then there is no stream, and what goes wrong before leaves nothing
-behind, with one exception: a 2.15 server that is killed in the middle finds a part of the stream
-when it starts again. So a lost link says that the name has to be looked at; a second restore meets
-``StreamExists`` there. The server ends a restore after 5 s without a chunk, without a word. So the
-last bytes of a large chunk are held back here until the next one comes. If none comes for `PAUSE`,
-one of these bytes is sent, and so on: a caller may pause for long.
+*Restore.* The client sends configuration and state, and the server names a subject. The client
+sends chunks there, a few at a time, and gets an empty answer to each. An empty chunk is the end,
+and its answer is the created stream. Before that there is no stream, and a failure leaves nothing
+in the server. There is one exception: a 2.15 server that is killed during a restore finds a part of
+the stream when it starts again. So the error for a lost link asks the user to check the name; a
+second restore gets ``StreamExists`` there. The server silently ends a restore after 5 s without a
+chunk. Therefore the client holds the last bytes of a large chunk back until the next one. If none
+comes for `PAUSE` seconds, it sends one of these bytes, and so on. So a caller may pause for a long
+time.
 
-The server wants interest in the very subject of the chunks (a wildcard is none to it), hence
-`Port.address`.
+The server requires a subscription to exactly the subject of the chunks; a wildcard does not count.
+So `Port.address` provides it.
 """
 
 from __future__ import annotations
@@ -62,31 +63,32 @@ from jsproto.wire.frames import Delivery
 
 T_co = TypeVar("T_co", covariant=True)
 
-#: Seconds of silence after which a transfer is taken for dead. The server's own patience is 5 s.
+#: Seconds of silence after which a transfer fails. The server's own limit is 5 s.
 PATIENCE: Final = 10.0
-#: Chunks of a restore under way: enough to hide the road, little enough for the server's inbound
-#: queue.
+#: Most chunks of a restore that are not answered yet: enough to hide the latency, and few enough
+#: for the server's inbound queue.
 WINDOW: Final = 8
-#: Seconds without a chunk after which a restore sends a byte of what it holds back. The server
-#: gives up after 5 s.
+#: Seconds without a chunk after which a restore sends a held-back byte. The server gives up after 5
+#: s.
 PAUSE: Final = 2.0
 #: Bytes of a large chunk that are held back for pauses: enough for half an hour.
 RESERVE: Final = 1024
-#: Bytes of chunks that a snapshot keeps at most, with those that are still under way.
+#: Most bytes of chunks that a snapshot buffers, including those in flight.
 MAX_BYTES: Final = 64 * 1024 * 1024
-#: Bytes that a server has under way at most if nothing else was asked for.
+#: Most bytes that a server has in flight by default.
 _SERVER_WINDOW: Final = 8 * 1024 * 1024
-#: Bytes in a second that a server is trusted to unpack at least, after the last chunk of a restore.
+#: Least bytes per second that a server is assumed to unpack after the last chunk of a restore.
 _UNPACKED: Final = 1024 * 1024
 
 
 @frozen
 class Origin:
-    """What a server said of a stream that it sends: restore wants it back, and the CLI's
-    ``backup.json`` is this.
+    """The configuration and state that a server sent with a snapshot; `Restore` needs it.
+
+    The ``backup.json`` of the ``nats`` CLI has the same content.
 
     Attributes:
-        members: ``config`` and ``state``, as they came.
+        members: ``config`` and ``state``, as the server sent them.
     """
 
     members: Mapping[str, object] = field()
@@ -110,27 +112,25 @@ class Origin:
         return StreamState.from_wire(self.members.get("state"), "a snapshot")
 
     def replicated(self, replicas: int) -> Origin:
-        """The same with so many replicas: the server takes the configuration of a restore from
-        here.
-        """
+        """Return the same origin with this number of replicas, which a restore then configures."""
         config = cast("Mapping[str, object]", self.members["config"])
         return Origin({**self.members, "config": {**config, "num_replicas": replicas}})
 
 
 class TransferTimer(Enum):
-    """What a transfer waits for."""
+    """The timers of a transfer."""
 
-    #: A sign of life.
+    #: The silence of the server is too long.
     SIGN = "SIGN"
-    #: The next chunk of a restore.
+    #: The next chunk of a restore is due.
     CHUNK = "CHUNK"
 
 
 class SnapshotTransfer(Conversation[T_co]):
-    """What taking and putting back have in common: one request on one link, and patience.
+    """Base of snapshot and restore: one request on one link, and a limit of silence.
 
     Attributes:
-        size: bytes of the chunks so far.
+        size: number of bytes of the chunks so far.
     """
 
     __slots__ = ("_about", "_call", "_patience", "_request", "size", "timers")
@@ -149,24 +149,24 @@ class SnapshotTransfer(Conversation[T_co]):
         self.timers = Timers(TransferTimer)
 
     def opened(self, now: float) -> None:
-        """Ask, if the link is up."""
+        """Send the request, if the link is up."""
         self._sign(now)
         if self.port.up:
             self._ask()
 
     def link_up(self, now: float) -> None:
-        """Ask, if it was opened without a link."""
+        """Send the request now, if it was opened without a link."""
         if not self.ended and not self._call:
             self._ask()
 
     def end(self, error: JsprotoError | None = None) -> None:
-        """End, and wait for nothing any more."""
+        """End, and clear the timers."""
         self.timers.clear()
         super().end(error)
 
     @property
     def deadline(self) -> float | None:
-        """When silence is long enough."""
+        """When the silence is too long."""
         return self.timers.next()
 
     def _ask(self) -> None:
@@ -178,27 +178,26 @@ class SnapshotTransfer(Conversation[T_co]):
 
 
 class Snapshot(SnapshotTransfer[bytes]):
-    """A stream as chunks of its archive, in order: a feed that ends well, or raises.
+    """A stream as chunks of its archive, in order; it ends without an error or raises.
 
     Args:
-        api: where.
+        api: the subjects of the API.
         stream: the stream's name.
         consumers: also its consumers.
-        chunk_size: bytes of a chunk, 1 kB to 1 MB; 0 leaves it to the server (128 kB).
-        window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB;
-            2.12).
-        check: let the server check what it stores first, which takes longer.
-        patience: seconds without a sign of life.
-        max_bytes: bytes of chunks that may wait here, with those that are still under way. Below it
-            a chunk is answered when it comes, above it when another one is taken. 0 answers each
+        chunk_size: bytes of a chunk, 1 kB to 1 MB; 0: the server's default (128 kB).
+        window_size: most bytes in flight, up to 32 MB; 0: the server's default (8 MB; 2.12).
+        check: let the server check its stored data first, which takes longer.
+        patience: longest silence in seconds.
+        max_bytes: most bytes of chunks in the buffer and in flight. Below it the client answers a
+            chunk when it arrives, above it when another chunk is taken. With 0 it answers each
             chunk when it is taken.
 
     Attributes:
-        origin: what `Restore` needs beside the chunks, ``None`` until the server has said it.
-        chunks: chunks that came.
+        origin: the data that `Restore` needs with the chunks; ``None`` until the server sent it.
+        chunks: number of chunks that arrived.
 
     Raises:
-        InvalidConfig: sizes that cannot work.
+        InvalidConfig: invalid sizes.
     """
 
     __slots__ = (
@@ -257,7 +256,7 @@ class Snapshot(SnapshotTransfer[bytes]):
         self._body = {name: wish for name, wish in wishes.items() if wish}
         self._bound = max_bytes - (window_size or _SERVER_WINDOW)
         self._chunks: deque[bytes] = deque()
-        #: Reply subjects of chunks that were not answered when they came, oldest first.
+        #: Reply subjects of chunks that were not answered on arrival, oldest first.
         self._owed: deque[str] = deque()
         self._waiting = 0
         self._taken_at = 0.0
@@ -268,17 +267,17 @@ class Snapshot(SnapshotTransfer[bytes]):
     # ------------------------------------------------------------------ facts
 
     def opened(self, now: float) -> None:
-        """Listen on a subject of our own, and ask."""
+        """Subscribe to a subject of this client, and send the request."""
         self.port.subscribe(self.port.address())
         super().opened(now)
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """A snapshot cannot go on over another link."""
+        """End, because a snapshot cannot continue on another link."""
         if self._call and not self.ended:
             self.end(error)
 
     def replied(self, token: int, frame: Delivery, now: float) -> None:
-        """The server says what it sends, or that it does not."""
+        """Process the answer to the request: configuration and state, or an error."""
         if self.ended or token != self._call:
             return
         self._sign(now)
@@ -295,7 +294,7 @@ class Snapshot(SnapshotTransfer[bytes]):
             self._judge()
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
-        """Chunks, and the end."""
+        """Process chunks, and the end."""
         for frame in run:
             if self.ended:
                 return
@@ -316,25 +315,25 @@ class Snapshot(SnapshotTransfer[bytes]):
                 self._over(None if block is None else Message(frame).status, now)
 
     def ticked(self, now: float) -> None:
-        """The server is silent for too long, unless it is we who keep it waiting."""
+        """End if the server was silent for too long, unless it waits for this client."""
         for _ in self.timers.expired(now):
             if self._chunks:
                 self._sign(now)
             else:
                 self.end(
                     RequestTimeout(
-                        f"{self._about}: expected a sign of life within {self._patience} s, none came; "
-                        f"{self.size} bytes came before and are worth nothing"
+                        f"{self._about}: expected a sign of life within {self._patience} s,"
+                        f" none came; {self.size} bytes came before and are worth nothing"
                     )
                 )
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """Not permitted."""
+        """End if the server refused the request or a subscription."""
         if not self.ended and subject in {self._request, self.port.subject, self.port.answers}:
             self.end(error)
 
     def end(self, error: JsprotoError | None = None) -> None:
-        """End; after an error what is at hand is worth nothing and is not handed out."""
+        """End; after an error the buffered chunks are dropped, because they are useless."""
         if error is not None:
             self._chunks.clear()
         super().end(error)
@@ -342,7 +341,7 @@ class Snapshot(SnapshotTransfer[bytes]):
     # ------------------------------------------------------------------ the user's side
 
     def take(self, now: float) -> bytes | NeedData | Ended:
-        """The next chunk; tells the server that its window may move, if it does not know yet."""
+        """Return the next chunk; answer a waiting chunk, which moves the server's window."""
         if not self._chunks:
             return self.nothing()
         chunk = self._chunks.popleft()
@@ -355,21 +354,21 @@ class Snapshot(SnapshotTransfer[bytes]):
 
     @property
     def readable(self) -> int:
-        """How many chunks are at hand."""
+        """Number of available chunks."""
         return len(self._chunks)
 
     @property
     def complete(self) -> bool:
-        """All chunks came, and the origin too, which may come behind them."""
+        """Whether all chunks and the origin arrived; the origin may come last."""
         return self._all and self.origin is not None
 
     def snapshot(self) -> dict[str, object]:
-        """Where it is, and what the server said of the stream."""
+        """Return the state, and the server's description of the stream."""
         origin = None if self.origin is None else dict(self.origin.members)
         return {**super().snapshot(), "origin": origin}
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         super().restore(data)
         origin = cast("dict[str, object] | None", data["origin"])
         self.origin = None if origin is None else Origin(origin)
@@ -379,7 +378,7 @@ class Snapshot(SnapshotTransfer[bytes]):
         self._call = self.port.call(Call(self._request, to_json(body), None, self._patience))
 
     def _answer(self) -> None:
-        """Tell the server that one more chunk has come, if one was not answered."""
+        """Answer one more chunk, if one waits for an answer."""
         if self._owed and self.port.up:
             self.port.publish(Publish(self._owed.popleft(), b""))
 
@@ -388,7 +387,10 @@ class Snapshot(SnapshotTransfer[bytes]):
             row = judge(*status, StatusContext.SNAPSHOT)
             if row.verdict is not StatusAction.COMPLETE:
                 late = now - self._taken_at
-                slow = f" ({self._waiting} bytes wait for the writer, who took nothing for {late:.1f} s)"
+                slow = (
+                    f" ({self._waiting} bytes wait for the writer,"
+                    f" who took nothing for {late:.1f} s)"
+                )
                 about = f"{self._about}{slow if self._chunks else ''}"
                 self.end(status_error(row, *status, about))
                 return
@@ -396,25 +398,25 @@ class Snapshot(SnapshotTransfer[bytes]):
         self._judge()
 
     def _judge(self) -> None:
-        """The answer and the chunks take two ways within the server: either may be first."""
+        """End if everything is here; the answer and the chunks may arrive in either order."""
         if self.complete:
             self.end()
 
 
 class Restore(SnapshotTransfer[StreamInfo]):
-    """Makes a stream of chunks that `Snapshot` gave, in the same order: a sink with one result.
+    """Creates a stream from the chunks of a `Snapshot`, in the same order; it has one result.
 
     Args:
-        api: where.
+        api: the subjects of the API.
         origin: configuration and state of the snapshot.
-        patience: seconds without a sign of life.
+        patience: longest silence in seconds.
 
     Attributes:
-        sent: chunks that were sent.
+        sent: number of chunks that were sent.
 
     Raises:
-        InvalidResponse: an origin without configuration or state.
-        InvalidConfig: patience that cannot be.
+        InvalidResponse: the origin lacks configuration or state.
+        InvalidConfig: ``patience`` is invalid.
     """
 
     __slots__ = (
@@ -461,19 +463,20 @@ class Restore(SnapshotTransfer[StreamInfo]):
     # ------------------------------------------------------------------ facts
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """A restore cannot go on over another link; the server forgets what came of it, unless it
-        was killed.
+        """End, because a restore cannot continue on another link.
+
+        The server drops what it has received, unless it was killed.
         """
         if self._call and not self.ended:
             lost = ConnectionLost(
-                f"{self._about}: link lost after {self.size} bytes; a server that was killed may hold a part of the "
-                f"stream, which has to be deleted before another restore"
+                f"{self._about}: link lost after {self.size} bytes; a server that was killed"
+                " may hold a part of the stream, which has to be deleted before another restore"
             )
             lost.__cause__ = error
             self.end(lost)
 
     def replied(self, token: int, frame: Delivery, now: float) -> None:
-        """Where to, or that a chunk has come, or what was made."""
+        """Process an answer: the subject for chunks, the receipt of a chunk, or the new stream."""
         if self.ended:
             return
         self._sign(now)
@@ -494,16 +497,15 @@ class Restore(SnapshotTransfer[StreamInfo]):
                 if message.payload:
                     members_or_error(message.payload, self._about)
                     raise InvalidResponse(
-                        f"{self._about}: expected an empty answer to a chunk, got {shorten(message.payload)}"
+                        f"{self._about}: expected an empty answer to a chunk,"
+                        f" got {shorten(message.payload)}"
                     )
             self._settle(now)
         except JsprotoError as error:
             self.end(error)
 
     def ticked(self, now: float) -> None:
-        """The server is silent, though it owes an answer; or the user is, and the server hears a
-        byte.
-        """
+        """Process a timer: an answer is overdue, or a held-back byte keeps the restore alive."""
         for timer in self.timers.expired(now):
             if timer is TransferTimer.CHUNK:
                 byte, self._held = self._held[:1], self._held[1:]
@@ -511,39 +513,38 @@ class Restore(SnapshotTransfer[StreamInfo]):
             elif self._finish:
                 self.end(
                     RequestTimeout(
-                        f"{self._about}: expected the stream within {self._finishing:.0f} s of the last of {self.size} bytes, "
-                        f"nothing came: look whether it, or a part of it, is there"
+                        f"{self._about}: expected the stream within {self._finishing:.0f} s of"
+                        f" the last of {self.size} bytes, nothing came: look whether it,"
+                        " or a part of it, is there"
                     )
                 )
-            elif (
-                self._flight or not self._subject
-            ):  # else nobody owes anything: it is the user who takes his time
+            elif self._flight or not self._subject:  # else the server waits for the user
                 self.end(
                     RequestTimeout(
-                        f"{self._about}: expected a sign of life within {self._patience} s, none came: "
-                        f"{self.size} bytes were sent, and no stream was made"
+                        f"{self._about}: expected a sign of life within {self._patience} s,"
+                        f" none came: {self.size} bytes were sent, and no stream was made"
                     )
                 )
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """Not permitted."""
+        """End if the server refused a publish or a subscription."""
         if not self.ended and subject in {self._request, self._subject, self.port.answers}:
             self.end(error)
 
     def told(self, wish: StopMode, now: float) -> None:
-        """That was all: the server makes the stream."""
+        """Send the end after the last chunk: the user has no more."""
         self._draining = True
         self._settle(now)
 
     # ------------------------------------------------------------------ the user's side
 
     def offered(self, item: object, now: float) -> bool:
-        """Send a chunk, if the window has room; its last bytes may go with the next one.
+        """Send a chunk, if the window has room; its last bytes may be sent with the next one.
 
         Raises:
-            LocalProtocolError: no bytes, or none at all, which would say that this was all.
-            ConversationClosed: it is draining or has ended.
-            JsprotoError: what ended it.
+            LocalProtocolError: the item is not bytes, or is empty, which would mean the end.
+            ConversationClosed: the restore is draining or has ended.
+            JsprotoError: the error that ended it.
         """
         if not isinstance(item, (bytes, bytearray)) or not item:
             raise LocalProtocolError(f"expected a chunk of bytes, got {type(item).__name__}")
@@ -568,7 +569,7 @@ class Restore(SnapshotTransfer[StreamInfo]):
         )
 
     def take(self, now: float) -> StreamInfo | NeedData | Ended:
-        """The stream that was made, once."""
+        """Return the created stream, once."""
         if self.readable:
             self._given = True
             return cast("StreamInfo", self._result)
@@ -576,18 +577,18 @@ class Restore(SnapshotTransfer[StreamInfo]):
 
     @property
     def readable(self) -> int:
-        """1 while the result is there and not taken."""
+        """1 while the result is available, else 0."""
         return 1 if self._result is not None and not self._given else 0
 
     # ------------------------------------------------------------------ steps
 
     def snapshot(self) -> dict[str, object]:
-        """Where it is, and what was made."""
+        """Return the state, and the created stream."""
         result = None if self._result is None else self._result.to_wire()
         return {**super().snapshot(), "result": result}
 
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         super().restore(data)
         result = data["result"]
         self._result = None if result is None else StreamInfo.from_wire(result)
@@ -606,9 +607,7 @@ class Restore(SnapshotTransfer[StreamInfo]):
         self._subject = subject
 
     def _send(self, chunk: bytes, now: float) -> None:
-        """Send a chunk, if there is one; while bytes are held back, the server hears one of them in
-        every pause.
-        """
+        """Send a chunk if it is not empty; held-back bytes are sent one by one in pauses."""
         if self._held:
             self.timers.set(TransferTimer.CHUNK, now + PAUSE)
         else:
@@ -621,7 +620,7 @@ class Restore(SnapshotTransfer[StreamInfo]):
 
     @property
     def _finishing(self) -> float:
-        """Seconds that the server may take from the last chunk to the stream."""
+        """Seconds that the server may take from the last chunk to the created stream."""
         return self._patience + self.size / _UNPACKED
 
     def _settle(self, now: float) -> None:

@@ -541,7 +541,8 @@ def test_silence_is_broken_by_a_ping_and_a_ping_without_answer_is_the_end() -> N
     of.ticked(13.5)
 
     with pytest.raises(
-        RequestTimeout, match=r"0 messages were dealt with, of the 2 behind it is not known"
+        RequestTimeout,
+        match=r"0 messages were dealt with, the outcome of the 2 after them is unknown",
     ):
         of.take(13.5)
 
@@ -688,7 +689,8 @@ def test_a_batch_that_the_stream_has_forgotten_meanwhile_says_how_far_it_was() -
     say(of, UNKNOWN)
 
     with pytest.raises(
-        ConnectionLost, match=r"forgotten since; 2 messages were dealt with, of the 2 behind it"
+        ConnectionLost,
+        match=r"forgotten since; 2 messages were dealt with, the outcome of the 2 after them",
     ) as caught:
         of.take(2.0)
     assert isinstance(caught.value.__cause__, InvalidBatch)
@@ -722,7 +724,7 @@ def test_of_a_first_message_nobody_knows() -> None:
 
     with pytest.raises(
         ConnectionLost,
-        match="at the beginning of fast batch 'b'; 0 messages were dealt with, of the 1",
+        match="at the beginning of fast batch 'b'; 0 messages were dealt with, the outcome of the 1",
     ):
         of.take(1.0)
     down(of)

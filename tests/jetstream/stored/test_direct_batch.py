@@ -185,7 +185,7 @@ def test_messages_that_vanish_between_two_pages_are_the_end() -> None:
     [
         ([lambda rig: rig.end(3)], "3 are pending, none came"),
         ([lambda rig: rig.answer(b"NATS/1.0 204 EOB\r\n\r\n")], "says what is pending"),
-        ([lambda rig: rig.message(5, 3), lambda rig: rig.message(5, 2)], "behind 5, got 5"),
+        ([lambda rig: rig.message(5, 3), lambda rig: rig.message(5, 2)], "after 5, got 5"),
         ([lambda rig: rig.answer(b"NATS/1.0\r\n\r\n", b"x")], "1 bytes without its place"),
         ([lambda rig: rig.answer(b"NATS/1.0\r\nNats-Sequence: x\r\n\r\n")], "subject and time"),
     ],
