@@ -622,7 +622,7 @@ def test_the_first_answer_and_the_last_are_waited_for_so_long() -> None:
     first.ticked(2.0)
     last.ticked(3.5)
 
-    with pytest.raises(RequestTimeout, match="of the 1 behind it"):
+    with pytest.raises(RequestTimeout, match="outcome of the 1 after them"):
         first.take(2.0)
     with pytest.raises(RequestTimeout, match="all 1 messages were dealt with"):
         last.take(3.5)
