@@ -102,7 +102,7 @@ def header_value(block: bytes, name: bytes) -> str | None:
 
 
 def pairs_of(block: bytes) -> Pairs:
-    """Return names and values in order; lines whose name cannot be read are left out.
+    """Return names and values in order; lines that are no pair are left out.
 
     The result equals ``Headers.parse(block).items()``, without building the object.
     `jsproto.wire.header_blocks` does the same for many blocks at once.

@@ -1,12 +1,11 @@
 """A conversation is one exchange with the server: a pure machine with one port.
 
-Theory. A conversation never sees the connection and calls nothing outside of it. The connection
-tells it *facts* in the past tense (`opened`, `delivered`, `replied`, `fenced`, `ticked`,
-`link_down`, `link_up`, `refused`, `told`, `closed`). The conversation answers by commands on its
-`Port`. After each fact the connection drains the port, reads `deadline`, and wakes the waiters that
-can continue. A conversation also works alone: give it a bare port, call the facts, read
-``port.commands`` and `take` the items. Tests do that, and so does a host client that embeds a
-single machine.
+Theory. A conversation never sees the connection. The connection tells it *facts* in the past tense
+(`opened`, `delivered`, `replied`, `fenced`, `ticked`, `link_down`, `link_up`, `refused`, `told`,
+`closed`). The conversation answers by commands on its `Port`. After each fact the connection drains
+the port, reads `deadline`, and wakes the waiters that can continue. A conversation also works
+alone: give it a bare port, call the facts, read ``port.commands`` and `take` the items. Tests do
+that, and so does a host client that embeds a single machine.
 
 The port:
 

@@ -3,8 +3,8 @@
 Theory. The request has an inbox of its own, so the client stops late answers by an UNSUB. The first
 of these conditions ends it:
 
-- ``count``: this number of answers has arrived. The UNSUB max is sent with the request, so the
-  server delivers no more;
+- ``count``: this number of answers has arrived. Without a sentinel, the client sends UNSUB max with
+  the request, so the server delivers no more;
 - ``stall``: no further answer arrived for this number of seconds. The first answer may take longer;
 - ``sentinel``: an answer is the last one; it is not given to the user;
 - ``timeout``: the total time is over.
