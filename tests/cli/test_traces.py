@@ -366,7 +366,7 @@ def test_replay_shows_where_our_machines_go_another_way(tmp_path, capsys):
     assert main(["replay", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert f"own.trace, line {line}: run again, recorded is SUB b 2" in out
-    assert "our machines say SUB a 2" in out
+    assert "got SUB a 2" in out
     assert "! open" in out
     assert main(["replay", "--json", str(tmp_path)]) == 1
     assert json.loads(capsys.readouterr().out)["rerun"]["line"] == line
@@ -377,7 +377,7 @@ def test_replay_says_what_cannot_be_run_again(tmp_path, capsys):
 
     assert main(["replay", str(tmp_path)]) == 0
     assert (
-        "all equal; then a Subscription is opened, which cannot be made again"
+        "all equal; then the user opened a Subscription, which a rerun cannot create again"
         in capsys.readouterr().out
     )
 

@@ -1,1 +1,1 @@
-"""The file formats of traces: how they are read and written, and what of the bytes they keep."""
+"""Reads and writes trace files, and decides which of the recorded bytes they keep."""

@@ -1,4 +1,4 @@
-r"""The format ``.trace``: one record a line, text that a person reads and that a diff shows.
+r"""The format ``.trace``: one record a line, as text that a person can read and a diff can show.
 
     #jsproto-trace/2
     : server_version 2.15.1
@@ -11,21 +11,21 @@ r"""The format ``.trace``: one record a line, text that a person reads and that 
     > a PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.x.1 12\r\n{"batch":10}\r\n
     < a MSG orders.new 2 $JS.ACK.S.C.1.1.1.1795813228857713434.0 5\r\n\{5}\r\n
 
-Theory. The first line names the version, lines with ``:`` behind it say what was recorded (a name,
-a blank, text). Then come five kinds of records, told by their first character: ``@`` the clock in
-seconds since the start, for everything behind it; ``!`` a verb of the user; ``<`` bytes from the
-server; ``>`` bytes to it; ``=`` an event or an item. All but the clock name a connection (``-`` for
-none). Verbs and events have a name and may have a JSON object. Empty lines, and lines that begin
-with ``#``, are for people.
+Theory. The first line names the version. The lines with ``:`` after it describe the recording; each
+has a name, a blank and text. The first character of any other line names its kind. ``@`` sets the
+clock for the following lines, in seconds since the start. ``!`` is a verb of the user, ``<`` bytes
+from the server, ``>`` bytes to it, and ``=`` an event or an item. Each record but the clock names a
+connection (``-`` for none). Verbs and events have a name and may have a JSON object. Readers skip
+empty lines and lines that begin with ``#``.
 
-Bytes are printable ASCII as it is; ``\\`` stands for a backslash, ``\r \n \t`` for what they always
-are, ``\xNN`` for any other byte, and ``\{n}`` for n bytes that were not kept, ``\{n abc...}`` with
-a digest of them: `jsproto.trace.formats.redaction` decides which. They are read as n dots, so every
-count on the line stays true.
+Printable ASCII stands for itself. ``\\`` is a backslash, ``\r \n \t`` have their usual meaning, and
+``\xNN`` is any other byte. ``\{n}`` stands for n bytes that were not kept, ``\{n abc...}`` adds a
+digest of them; `jsproto.trace.formats.redaction` decides which. A reader turns them into n dots, so
+every count on the line stays correct.
 
-A reader takes one line at a time and holds nothing. Each line, each hidden stretch, and all hidden
-bytes together are bounded, so no file can make it take more memory or time than the file is worth.
-Numbers of connections and times cost nothing.
+A reader takes one line at a time, and keeps only the clock, the names of connections, and a count
+of hidden bytes. The length of a line, of a hidden stretch, and of all hidden bytes together are
+bounded, so a small file cannot cost much memory or time.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ from jsproto.trace.formats.recording import (
 MAGIC: Final = "#jsproto-trace/"
 VERSION: Final = 2
 FIRST_LINE: Final = f"{MAGIC}{VERSION}"
-#: Hidden bytes of one file: more than a day of a fast link, less than a minute of reading.
+#: Hidden bytes of one file: enough for a day of a fast link, and read in less than a minute.
 MOST_HIDDEN: Final = 1 << 34
-#: The clock as the writer shows it, in digits behind the point.
+#: Decimal places of the clock in a file.
 _DIGITS: Final = 6
 
-#: Connections whose names are checked once.
+#: Names of connections that the reader remembers after checking them once.
 _MOST_NAMES: Final = 1024
 _WAYS: Final = frozenset({b"< ", b"> "})
 _NAME: Final = re.compile(r"[^\s\x00-\x1f]{1,256}").fullmatch
 _TIME: Final = re.compile(rb"[0-9]{1,15}(?:\.[0-9]{1,12})?").fullmatch
 _PRINTABLE: Final = bytes(range(0x20, 0x7F))
 _ESCAPED: Final = re.compile(rb"[^\\]*(?:\\(?:[\\rnt]|x[0-9a-f]{2})[^\\]*)*").fullmatch
-#: What is shown before a hidden stretch, and the stretch. Escapes are read in pairs, so two
-#: backslashes never begin one.
+#: Visible text before a hidden stretch, and the stretch. The pattern reads escapes in pairs, so two
+#: backslashes never begin a stretch.
 _PART: Final = re.compile(rb"([^\\]*(?:\\[^{][^\\]*)*)\\\{([0-9]{1,9})(?: [0-9a-f]{1,64})?\}").match
 _ESCAPES: Final = {0x0D: "\\r", 0x0A: "\\n", 0x09: "\\t", 0x5C: "\\\\"}
 _TABLE: Final = [
@@ -73,31 +73,31 @@ _AS_LATIN: Final = {byte: text for byte, text in enumerate(_TABLE) if text != ch
 
 
 def escaped(data: bytes) -> str:
-    """Bytes as the format shows them."""
+    """Write bytes with the escapes of the format."""
     return data.decode("latin-1").translate(_AS_LATIN)
 
 
 def hidden(size: int, digest: str = "") -> str:
-    """The stretch that stands for ``size`` bytes."""
+    """Write the stretch that stands for ``size`` hidden bytes."""
     return f"\\{{{size} {digest}}}" if digest else f"\\{{{size}}}" if size else ""
 
 
 def maybe_hidden(data: bytes | str) -> bool:
-    """Whether this may be a stretch that was not kept: what it was cannot be told, and nobody may
-    be blamed for it.
+    """Whether this may be a hidden stretch, as the reader gives it: only dots.
+
+    The bytes behind it are unknown, so the judge must not report them.
     """
     return bool(data) and not (data.strip(b".") if isinstance(data, bytes) else data.strip("."))
 
 
-# ------------------------------------------------------------------------------------------------ writing
+# ------------------------------------------------------------------------------------------ writing
 
 
 def first_lines(about: Mapping[str, str]) -> str:
-    """The beginning of a file: its version, and what is said about it, each name and text on a
-    line.
+    """Write the beginning of a file: its version, and a line for each name and text.
 
     Raises:
-        LocalProtocolError: a name with blanks, or a text of more than one line.
+        LocalProtocolError: a name has blanks, or a text has more than one line.
     """
     lines = [FIRST_LINE]
     for name, text in about.items():
@@ -110,20 +110,20 @@ def first_lines(about: Mapping[str, str]) -> str:
 
 
 def clock_line(at: float) -> str:
-    """The line that says what time it is from here on."""
+    """Write the line that sets the clock for the lines after it."""
     return f"@ {at:.{_DIGITS}f}\n"
 
 
 def bytes_line(kind: str, conn: str, text: str) -> str:
-    """A line of bytes, ``<`` or ``>``; ``text`` is already `escaped`."""
+    """Write a line of bytes, ``<`` or ``>``; ``text`` is already `escaped`."""
     return f"{kind} {_conn(conn)} {text}\n"
 
 
 def record_line(record: Record) -> str:
-    """One record as it is, without its time; what must not be kept was taken out before.
+    """Write one record without its time; the caller has redacted it.
 
     Raises:
-        LocalProtocolError: a name that is more than one word, or a detail that JSON cannot carry.
+        LocalProtocolError: a name is more than one word, or JSON cannot hold a detail.
     """
     match record:
         case Sent() | Received():
@@ -151,18 +151,18 @@ def _detail(detail: Mapping[str, object]) -> str:
     try:
         return " " + json.dumps(dict(detail), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise LocalProtocolError(f"expected details that JSON can carry: {error}") from None
+        raise LocalProtocolError(f"expected details that JSON can hold, got {error}") from None
 
 
-# ------------------------------------------------------------------------------------------------ reading
+# ------------------------------------------------------------------------------------------ reading
 
 
 class LineReader:
-    """Reads the lines behind the first ones; holds the clock and counts what is hidden.
+    """Reads the lines after the first ones; keeps the clock and counts hidden bytes.
 
     Args:
-        most_hidden: hidden bytes that all lines together may stand for.
-        at: what time it is before the first line.
+        most_hidden: highest number of hidden bytes in all lines together.
+        at: time before the first line, in seconds.
     """
 
     __slots__ = ("_hidden", "_most", "_names", "at")
@@ -175,15 +175,16 @@ class LineReader:
 
     @property
     def left(self) -> int:
-        """Hidden bytes that further lines may stand for."""
+        """Hidden bytes that further lines may hold."""
         return self._most - self._hidden
 
     def read(self, line: bytes) -> Record | None:
-        """The record of a line without its end, ``None`` for a line that only moves the clock or
-        says nothing.
+        """Read a line without its end into a record.
+
+        The result is ``None`` for a line that only sets the clock, an empty line, or a comment.
 
         Raises:
-            LocalProtocolError: no line of this format.
+            LocalProtocolError: the line is not in this format.
         """
         kind = line[:2]
         if kind in _WAYS:
@@ -262,17 +263,17 @@ class LineReader:
 
 
 def about_line(line: bytes) -> tuple[str, str]:
-    """Name and text of a ``:`` line.
+    """Read name and text of a ``:`` line.
 
     Raises:
-        LocalProtocolError: there is no name.
+        LocalProtocolError: the line has no name.
     """
     name, _, text = line[2:].partition(b" ")
     return _text(name), text.decode("utf-8", "replace")
 
 
 def _plain(text: bytes) -> bytes:
-    """Bytes as they were; nearly all have no escape but that of line ends."""
+    """Decode bytes without hidden stretches; nearly all have line ends as their only escapes."""
     if not text.translate(None, _PRINTABLE):
         data = text.replace(b"\\r\\n", b"\r\n")
         if b"\\" not in data:

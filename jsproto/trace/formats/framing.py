@@ -1,10 +1,9 @@
-"""Where frames begin and end in the bytes of one direction, of a client or of a server; what they
-say is for others.
+"""Finds where frames begin and end in one direction of a link; other modules read the frames.
 
-Theory. Bytes go in as they were read or written, whole frames come out, each with every byte that
-it was sent with. The grammar is that of both sides, and lenient: an operation, blanks, numbers at
-the end of the line. Bytes that make no sense end it: from there on nobody knows where a frame
-begins. A frame that is larger than any server allows counts as senseless.
+Theory. Bytes go in as they were read or written, and whole frames come out with all their bytes.
+The grammar is that of both directions, and lenient: an operation, blanks, and sizes at the end of
+the line. Bytes that break the grammar end it, because no later frame boundary is certain. A frame
+that is larger than `_MOST_FRAME` counts as broken, too.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from jsproto.wire.parser import Parser
 
 #: Blanks between the words of a line.
 TOKENS: Final = re.compile(rb"[ \t]+")
-#: A count on a line.
+#: A size on a line.
 SIZE: Final = re.compile(rb"[0-9]{1,9}").fullmatch
-#: Operations that have a payload behind their line.
+#: Operations with a payload after their line.
 MESSAGES: Final = frozenset({b"MSG", b"HMSG", b"PUB", b"HPUB"})
 
-#: Readers of traces refuse nothing for its size: whoever read the file has bounded it.
+#: Readers of traces refuse no frame for its size, because the reader of the file has bounded it.
 _LIMIT: Final = 1 << 30
 _MOST_LINE: Final = 1_048_576
 _MOST_FRAME: Final = 67_108_864
@@ -30,9 +29,9 @@ _OTHERS: Final = (b"INFO", b"CONNECT", b"SUB", b"UNSUB", b"PING", b"PONG", b"+OK
 
 
 class Piece(NamedTuple):
-    """One frame: its line, and the header block and payload behind it, both with their line ends.
+    """A frame: its line, and the header block and payload after it, each with its line end.
 
-    A piece without a line is bytes that make no sense.
+    A piece without a line holds bytes that break the grammar.
     """
 
     line: bytes
@@ -46,17 +45,18 @@ class Framer:
     __slots__ = ("_awaited", "_dead", "_held", "_size")
 
     def __init__(self) -> None:
-        #: What is not yet a frame, as it came: joined when it is looked at, so that a large frame
-        #: in small pieces is joined once.
+        #: Bytes that are not yet a frame, as they came. They are joined only when enough are held,
+        #: so that a large frame in small pieces is joined once.
         self._held: list[bytes] = []
         self._size = 0
-        #: Nobody need look before so many bytes are held.
+        #: Bytes that must be held before the next frame can be whole.
         self._awaited = 0
         self._dead = False
 
     def feed(self, data: bytes) -> list[Piece]:
-        """The frames that these bytes complete; behind the first senseless byte, all that comes as
-        one piece.
+        """Return the frames that these bytes complete.
+
+        After the first byte that breaks the grammar, all bytes of a call come as one piece.
         """
         if self._dead:
             return [Piece(b"", data)] if data else []
@@ -93,14 +93,14 @@ class Framer:
         return pieces
 
     def rest(self) -> int:
-        """Bytes left at the end of a link: of a frame that never became whole."""
+        """Forget the unfinished frame at the end of a link, and return its number of bytes."""
         left = self._size
         self._held, self._size, self._awaited = [], 0, 0
         return left
 
 
 def size_behind(line: bytes) -> int:
-    """Bytes behind this line that belong to it; -1 if nobody can tell."""
+    """Bytes after this line that belong to its frame; -1 if the line breaks the grammar."""
     words = TOKENS.split(line.strip(b" \t\r\n"))
     operation = words[0].upper()
     if operation not in MESSAGES:
@@ -111,7 +111,7 @@ def size_behind(line: bytes) -> int:
 
 
 def server_reader() -> Parser:
-    """Reads what any server says to any client."""
+    """Create a parser for the bytes of any server to any client."""
     return Parser(
         any_sid=True,
         max_control_line=_LIMIT,
@@ -122,5 +122,5 @@ def server_reader() -> Parser:
 
 
 def client_reader() -> ClientCommandParser:
-    """Reads what any client says."""
+    """Create a parser for the bytes of any client."""
     return ClientCommandParser(max_payload=_LIMIT, max_control_line=_LIMIT)

@@ -1,11 +1,10 @@
-"""One door to traces of both formats: lines go in, one by one, records come out with the numbers of
-their lines.
+"""Reads traces of both formats: lines go in, and records come out with their line numbers.
 
-Theory. The first line tells which format it is: a JSON object is a raw recording
-(`jsproto.trace.formats.recording`), ``#jsproto-trace/`` is ours (`jsproto.trace.formats.format`).
-Lines are taken as they are asked for, so a trace of any length is read in the memory of its longest
-line. A fault is one `TraceError` that names its line; what was read before it has been given out
-already.
+Theory. The first line shows the format. A JSON object begins a raw recording
+(`jsproto.trace.formats.recording`), ``#jsproto-trace/`` begins the format of
+`jsproto.trace.formats.format`. The reader takes lines only when they are needed, so a trace of any
+length needs the memory of its longest line. A fault raises one `TraceError` with its line number,
+after the records before it were returned.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from jsproto.errors.tree import LocalProtocolError, shorten
 from jsproto.trace.formats import format as own
 from jsproto.trace.formats.recording import SCHEMA, Record, raw_first, raw_record
 
-#: The longest line that is read, in bytes. Writers cut bytes into records long before.
+#: Highest length of a line that is read, in bytes. Writers cut bytes into far smaller records.
 MOST_LINE: Final = 8_388_608
 
 
 class TraceError(LocalProtocolError):
-    """A trace that cannot be read; ``line`` is the number of the line at fault, from 1."""
+    """A trace cannot be read; ``line`` is the number of the bad line, from 1."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -33,12 +32,11 @@ class TraceError(LocalProtocolError):
 
 @final
 class Trace:
-    """What a file says about itself, and its records while they last.
+    """The description of a trace, and its records in order.
 
     Attributes:
-        schema: ``jsproto-trace/1`` for raw recordings, ``jsproto-trace/2`` for our format.
-        about: what the first lines say, texts only: ``scenario``, ``server_version``,
-            ``description`` ...
+        schema: ``jsproto-trace/1`` for raw recordings, ``jsproto-trace/2`` for ``.trace``.
+        about: texts of the first lines, such as ``scenario``, ``server_version``, ``description``.
     """
 
     __slots__ = ("_lines", "_number", "about", "schema")
@@ -67,10 +65,10 @@ class Trace:
             )
 
     def records(self) -> Iterator[tuple[int, Record]]:
-        """Each record with the number of its line, once.
+        """Yield each record with its line number, once.
 
         Raises:
-            TraceError: a line that cannot be read, or one that breaks off in the middle.
+            TraceError: a line cannot be read, or the file ends within it.
         """
         read = raw_record if self.schema == SCHEMA else own.LineReader().read
         for line in self._lines:
@@ -83,7 +81,7 @@ class Trace:
                 yield self._number, record
 
     def _line(self) -> bytes | None:
-        """The next line without its end."""
+        """Read the next line without its end."""
         line = next(self._lines, None)
         if line is None:
             return None
@@ -117,8 +115,9 @@ def _raw_about(line: bytes) -> dict[str, str]:
 
 
 def read_trace(data: bytes) -> Trace:
-    """The trace that these bytes are; a last line without an end is taken as broken off, as in a
-    file.
+    """Read a trace from bytes.
+
+    A last line without a line feed counts as broken off, as in a file.
 
     Raises:
         TraceError: the first lines are not those of a trace.
@@ -127,22 +126,20 @@ def read_trace(data: bytes) -> Trace:
 
 
 def text_of(line: bytes) -> bytes:
-    """A line without its end.
+    """Remove the end of a line.
 
     Raises:
-        LocalProtocolError: it is too long, or has no end.
+        LocalProtocolError: the line is too long, or has no end.
     """
     if len(line) > MOST_LINE:
         raise LocalProtocolError(f"expected a line of at most {MOST_LINE} bytes, got a longer one")
     if line[-1:] != b"\n":
-        raise LocalProtocolError("expected the end of the line, the file breaks off in it")
+        raise LocalProtocolError("expected the end of the line, got the end of the file")
     return line.rstrip(b"\r\n")
 
 
 def lines_of(data: bytes) -> Iterator[bytes]:
-    """The lines in these bytes, each with its end, which is a line feed and nothing else; the last
-    may have none.
-    """
+    """Split bytes into lines, each with its line feed; the last one may have none."""
     start = 0
     while start < len(data):
         end = data.find(b"\n", start) + 1 or len(data)

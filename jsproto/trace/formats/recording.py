@@ -1,12 +1,12 @@
-"""Raw recordings of a real server (schema ``jsproto-trace/1``): text lines in, typed records out.
+"""Raw recordings of a real server (schema ``jsproto-trace/1``): text lines in, records out.
 
-Theory. A recording is what one client and one server said to each other, byte for byte, with the
-time of each read and write; each line is a JSON object. The first says what was played and what the
-recorder counted, every other is one of four things: bytes to the server, bytes from it, a wait in
-which nothing came, an event of the outside world. A connection name stands for one link. Nothing
-here opens a file: whoever has the text gives it.
+Theory. A recording holds all bytes between one client and one server, with the time of each read
+and write. Each line is a JSON object. The first describes the scenario and what the recorder
+counted. Every other line is one of four records: bytes to the server, bytes from it, a wait without
+bytes, or an outside event. A connection name stands for one link. This module opens no file; the
+caller passes the text.
 
-`parse_recording` holds a recording whole; `raw_first` and `raw_record` read it line by line, for
+`parse_recording` reads a whole recording. `raw_first` and `raw_record` read it line by line, for
 `jsproto.trace.formats.reading`.
 """
 
@@ -24,7 +24,7 @@ from attrs import frozen
 from jsproto.errors.tree import LocalProtocolError, shorten
 
 SCHEMA: Final = "jsproto-trace/1"
-#: What one record may unfold to, in bytes: no packed line takes more memory than this.
+#: Highest size of the bytes in one record, so that no packed line needs more memory.
 MOST_BYTES: Final = 67_108_864
 
 _T = TypeVar("_T")
@@ -54,7 +54,7 @@ class Received:
 @final
 @frozen(kw_only=True)
 class Waited:
-    """The client waited and nothing came: the clock to play timers by."""
+    """The client waited and nothing came; a replay can advance its clock to this time."""
 
     at: float
     conn: str
@@ -63,8 +63,9 @@ class Waited:
 @final
 @frozen(kw_only=True)
 class Happened:
-    """Something outside the bytes: ``connected``, ``eof``, ``server_signal``, ``oob`` ...
-    ``detail`` keeps the rest.
+    """An event outside of the bytes, such as ``connected``, ``eof`` or ``server_signal``.
+
+    ``detail`` holds the other members of its line.
     """
 
     at: float
@@ -76,8 +77,9 @@ class Happened:
 @final
 @frozen(kw_only=True)
 class Wished:
-    """A verb of the user: ``fetch``, ``consume``, ``ack`` ... with its arguments. Raw recordings
-    have none.
+    """A verb of the user, such as ``fetch``, ``consume`` or ``ack``, with its arguments.
+
+    Raw recordings have none.
     """
 
     at: float
@@ -88,15 +90,15 @@ class Wished:
 
 Record: TypeAlias = Sent | Received | Waited | Happened | Wished
 
-#: Events that only a rerun needs (`jsproto.trace.replay.rerun`): what a connection began with,
-#: drew, was asked for and when it was ticked. Nobody reads them.
+#: Events that only a rerun needs (`jsproto.trace.replay.rerun`): the start of a connection, its
+#: entropy, its steps and its ticks. Other readers skip them.
 INNER: Final = frozenset({"begin", "entropy", "step", "tick", "read", "refused", "ended"})
 
 
 @final
 @frozen(kw_only=True)
 class SeenStatus:
-    """A status frame as the recorder read it; the description is untrimmed."""
+    """A status frame as the recorder read it, with its description untrimmed."""
 
     conn: str
     code: int
@@ -107,8 +109,9 @@ class SeenStatus:
 @final
 @frozen(kw_only=True)
 class Observed:
-    """What the recorder counted in the recorded bytes: frames by operation, statuses (60 at most),
-    ``-ERR`` lines, EOFs.
+    """Counts of the recorder over the recorded bytes.
+
+    They are frames by operation, statuses (at most 60), ``-ERR`` lines and EOFs.
     """
 
     operations: Mapping[str, int]
@@ -120,34 +123,34 @@ class Observed:
 @final
 @frozen(kw_only=True)
 class Recording:
-    """One recording: its first line, and the records behind it in order."""
+    """A whole recording: its first line, and the records after it in order."""
 
     scenario: str
     server_version: str
     description: str
     expected: tuple[str, ...]
-    #: What the recorder noted of its server, such as the configuration of one that it started for
-    #: this scenario.
+    #: Notes of the recorder about its server, such as the configuration of a server that it started
+    #: for this scenario.
     notes: tuple[str, ...]
     observed: Observed
     connections: tuple[str, ...]
     records: tuple[Record, ...]
 
     def received(self, conn: str) -> tuple[bytes, ...]:
-        """What the server said on one connection, read by read."""
+        """The server's bytes on one connection, read by read."""
         return tuple(r.data for r in self.records if isinstance(r, Received) and r.conn == conn)
 
     def sent(self, conn: str) -> tuple[bytes, ...]:
-        """What the client said on one connection, write by write."""
+        """The client's bytes on one connection, write by write."""
         return tuple(r.data for r in self.records if isinstance(r, Sent) and r.conn == conn)
 
 
 def parse_recording(text: str | bytes) -> Recording:
-    """The recording that these lines are.
+    """Read a recording from its text.
 
     Raises:
-        LocalProtocolError: not the schema, or a line that cannot be read; the message names the
-            line.
+        LocalProtocolError: the schema is another one, or a line cannot be read; the message names
+            the line.
     """
     lines = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).splitlines()
     number = 0
@@ -155,7 +158,7 @@ def parse_recording(text: str | bytes) -> Recording:
         meta = raw_first(lines[0] if lines else "{}")
         observed = _observed(_object(meta.get("observed"), "observed"))
         records: list[Record] = []
-        for number, line in enumerate(lines[1:], start=1):  # noqa: B007  # names the line of a fault
+        for number, line in enumerate(lines[1:], start=1):  # noqa: B007 - names the bad line
             records.append(raw_record(line))
         return Recording(
             scenario=_member(meta, "scenario", str),
@@ -172,11 +175,11 @@ def parse_recording(text: str | bytes) -> Recording:
 
 
 def raw_first(line: str | bytes) -> dict[str, object]:
-    """The members of the first line.
+    """Read the members of the first line.
 
     Raises:
-        LocalProtocolError: another schema, or no object.
-        ValueError: no JSON.
+        LocalProtocolError: the schema is another one, or the line is not an object.
+        ValueError: the line is not JSON.
     """
     meta = _object(json.loads(line), "line")
     if meta.get("schema") != SCHEMA:
@@ -185,13 +188,13 @@ def raw_first(line: str | bytes) -> dict[str, object]:
 
 
 def raw_record(text: str | bytes) -> Record:
-    """The record of any other line.
+    """Read the record of any other line.
 
     Raises:
-        LocalProtocolError: a member is missing or of the wrong type.
-        ValueError: no JSON, no base64.
-        RecursionError: nested too deeply.
-        zlib.error: packed bytes that cannot be unpacked.
+        LocalProtocolError: a member is missing or has a wrong type.
+        ValueError: the line is not JSON, or its bytes are not base64.
+        RecursionError: the JSON is nested too deeply.
+        zlib.error: the packed bytes cannot be unpacked.
     """
     line = _object(json.loads(text), "line")
     at = _member(line, "t", float)
@@ -227,7 +230,7 @@ def _data(line: dict[str, object]) -> bytes:
         b64decode(_member(line, "z64", str), validate=True), size + 1
     )
     if len(data) != size:
-        raise LocalProtocolError(f"expected z64 of {size} bytes, got another length")
+        raise LocalProtocolError(f"expected z64 of {size} bytes, got another size")
     return data
 
 

@@ -1,18 +1,16 @@
-"""What of the bytes may be kept: credentials never, what users wrote only if that was asked for.
+"""Decides which bytes a trace keeps: never credentials, and user data only as configured.
 
-Theory. Bytes of one direction go in as they were read or written, text for a trace comes out, frame
-by frame: a frame is looked at as a whole, so it comes out with the bytes that complete it. Then
+Theory. Bytes of one direction go in as they were read or written, and text for a trace comes out,
+frame by frame. A frame is redacted as a whole, so it comes out with the bytes that complete it.
 
-- CONNECT loses every secret it may hold, whatever was asked for, and so does the signature over the
-  nonce;
-- payloads and values of headers stay if they are the protocol's own (requests to ``$JS.``, acks,
-  answers of the API, headers that begin with ``Nats-``, the status line), because without them
-  nothing can be judged;
-- all others are kept, replaced by their length, or by length and digest, as `Keep` says. ``NONE``
-  leaves out the message's subject too, where it is not the protocol's.
+- CONNECT always loses every possible secret, and so does the signature of the nonce.
+- Payloads and header values that belong to the protocol stay, because the judge needs them:
+  requests to ``$JS.``, acks, answers of the API, headers that begin with ``Nats-``, status lines.
+- Other payloads and values are kept, or replaced by their length, or by length and digest, as
+  `Keep` says. ``NONE`` also hides the subject of a user's message.
 
-With ``FULL``, bytes from the server are given out as they came, cut as they were. Bytes that make
-no sense are never given out but as their length (`jsproto.trace.formats.framing`).
+With ``FULL``, server bytes stay as they came, with the cuts of the reads. Bytes that break the
+grammar are always replaced by their length (`jsproto.trace.formats.framing`).
 """
 
 from __future__ import annotations
@@ -32,37 +30,39 @@ REDACTED: Final = "[redacted]"
 
 
 class Keep(Enum):
-    """What is kept of that which users wrote."""
+    """How much of the users' data a trace keeps."""
 
-    #: Lengths only, and no subjects of user messages.
+    #: Lengths only, without the subjects of user messages.
     NONE = "NONE"
     #: Lengths and subjects.
     LENGTH = "LENGTH"
-    #: Lengths, subjects, and digests by which equal payloads are found.
+    #: Lengths, subjects, and digests that show which payloads are equal.
     HASH = "HASH"
     #: Everything but credentials.
     FULL = "FULL"
 
 
-#: CONNECT members that may be told; anything else, known or not, is a secret.
+#: CONNECT members that may be written; every other member, known or not, is a secret.
 _TOLD: Final = frozenset({
-    "verbose", "pedantic", "tls_required", "lang", "version", "protocol", "echo", "headers", "no_responders", "name",
+    "verbose", "pedantic", "tls_required", "lang", "version", "protocol", "echo", "headers",
+    "no_responders", "name",
 })  # fmt: skip
 _DIGITS: Final = 16
 _BLOCKS: Final = frozenset({b"HMSG", b"HPUB"})
-#: Answers of the API and of streams, but for those that hold a stored message.
+#: Answers of the API and of streams, except those that hold a stored message.
 _ANSWER: Final = re.compile(
-    rb'\s*\{\s*"(?:type"\s*:\s*"io\.nats\.jetstream\.api\.v1\.(?!stream_msg_get_response)|stream"|error")'
+    rb'\s*\{\s*"(?:type"\s*:\s*"io\.nats\.jetstream\.api\.v1\.(?!stream_msg_get_response)'
+    rb'|stream"|error")'
 ).match
 
 
 class Redactor:
-    """One direction of one link.
+    """Redacts one direction of one link.
 
     Args:
-        keep: what is kept of that which users wrote.
-        secrets: those of the link, which both directions share: CONNECT brings them, and a ``-ERR``
-            may echo them.
+        keep: how much of the users' data is kept.
+        secrets: secrets of the link. Both directions share them, because CONNECT brings them and a
+            ``-ERR`` may repeat them.
     """
 
     __slots__ = ("_framer", "_keep", "secrets")
@@ -73,7 +73,7 @@ class Redactor:
         self.secrets: set[bytes] = set() if secrets is None else secrets
 
     def feed(self, data: bytes) -> list[str]:
-        """The frames that these bytes complete, as text of the format, one each."""
+        """Return the frames that these bytes complete, each as text of the format."""
         texts: list[str] = []
         for piece in self._framer.feed(data):
             line = piece[0].lstrip(b" \t")[:7].upper()
@@ -84,18 +84,18 @@ class Redactor:
         return texts
 
     def rest(self) -> int:
-        """Bytes left at the end of a link: of a frame that never became whole."""
+        """Forget the unfinished frame at the end of a link, and return its number of bytes."""
         return self._framer.rest()
 
 
 def silenced(text: str, secrets: Iterable[bytes]) -> str:
-    """Text of the format in which a peer may have echoed a secret."""
+    """Hide secrets that a peer may have repeated in this text."""
     sizes = {escaped(each): len(each) for each in secrets}
     return without(text, sizes, lambda each: hidden(sizes[each]))
 
 
 def _secrets(line: bytes) -> set[bytes]:
-    """What a CONNECT holds that may not be told."""
+    """Collect the secrets of a CONNECT."""
     members = _members(line) or {}
     return {
         SecretBytes(item.encode(errors="replace"))
@@ -105,7 +105,7 @@ def _secrets(line: bytes) -> set[bytes]:
 
 
 def shown(piece: Piece, keep: Keep) -> str:
-    """One frame as text of the format, without what must not be kept."""
+    """Write one frame as text of the format, without what must not be kept."""
     line, body = piece
     if not line:
         return hidden(len(body))
@@ -113,7 +113,7 @@ def shown(piece: Piece, keep: Keep) -> str:
     operation = words[0].upper()
     if operation.startswith(
         b"CONNECT"
-    ):  # the server asks for no blank behind it (parser.go OP_CONNECT)
+    ):  # the server requires no blank after CONNECT (parser.go OP_CONNECT)
         return _connect(line)
     if operation not in MESSAGES:
         return escaped(line)
@@ -133,7 +133,7 @@ def shown(piece: Piece, keep: Keep) -> str:
 
 
 def _block(block: bytes, keep: Keep) -> str:
-    """A header block: its status, its names, and the values that are the protocol's own."""
+    """Write a header block: its status, its names, and the values of ``Nats-`` headers."""
     lines = block.split(b"\n")
     shown: list[str] = []
     for number, line in enumerate(lines):
@@ -152,13 +152,13 @@ def _hidden(data: bytes, keep: Keep) -> str:
 
 
 def _odd(line: bytes) -> str:
-    """A header line without a colon: only its end is kept."""
+    """Hide a header line without a colon, and keep its end."""
     text = line.rstrip(b"\r")
     return hidden(len(text)) + escaped(line[len(text) :])
 
 
 def _connect(line: bytes) -> str:
-    """CONNECT without its secrets; one that is no JSON object may hold anything, anywhere."""
+    """Write CONNECT without its secrets; a body that is not a JSON object is hidden as a whole."""
     members = _members(line)
     if members is None:
         return (

@@ -1,9 +1,8 @@
-"""The writer of ``.trace``: records go in, text comes out, and nothing that must not be kept is
-ever in it.
+"""Writes ``.trace`` files: records go in, and text without secrets comes out.
 
-Theory. What may be kept is decided here and nowhere later (`jsproto.trace.formats.redaction`), so
-whoever holds a file holds no secret. The writer remembers the clock, to write it only when it has
-moved, and for each connection and direction the frame that is not yet whole.
+Theory. `jsproto.trace.formats.redaction` decides here what may be kept. No later step redacts, so
+a file never holds a secret. The writer remembers the clock, and writes it only when it has moved.
+For each connection and direction it remembers the frame that is not yet whole.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from jsproto.trace.formats import format as own
 from jsproto.trace.formats.recording import Happened, Received, Record, Sent
 from jsproto.trace.formats.redaction import Keep, Redactor, silenced
 
-#: Events behind which a connection's name stands for another link.
+#: Events after which the name of a connection stands for another link.
 ENDS: Final = frozenset({"connected", "eof", "client_close", "closed", "lost"})
 
 
-#: The event that stands for a frame of which a link ended in the middle.
+#: The event for a frame that the end of a link cut off.
 UNFINISHED: Final = "unfinished"
-#: The event before so many frames that came with one read; a frame without it came alone.
+#: The event before several frames of one read, with their number. Without it, a frame came alone.
 READ: Final = "read"
 
 
@@ -30,18 +29,18 @@ class TraceWriter:
     """Writes one trace.
 
     Args:
-        keep: what is kept of that which users wrote.
-        about: what the first lines say: ``server_version``, ``scenario``, ``client`` ...
+        keep: how much of the users' data is kept.
+        about: texts of the first lines, such as ``server_version``, ``scenario``, ``client``.
 
     Attributes:
         head: the first lines of the file.
-        keep: what is kept.
-        reads: whether to say how many frames came with one read, if it was not just one: a rerun
-            needs it. With everything kept each line is a read.
+        keep: how much of the users' data is kept.
+        reads: whether to write how many frames came with one read, if it was not one. A rerun needs
+            this. With `Keep.FULL` each line is one read.
 
     Raises:
-        LocalProtocolError: a name in ``about`` that is more than one word, or a text of more than
-            one line.
+        LocalProtocolError: a name in ``about`` is more than one word, or a text has more than one
+            line.
     """
 
     __slots__ = ("_at", "_halves", "_secrets", "head", "keep", "reads")
@@ -55,12 +54,12 @@ class TraceWriter:
         self.head = own.first_lines({"payload": keep.value.lower(), **(about or {})})
 
     def lines(self, record: Record) -> str:
-        """The lines of one record, often none: a frame is written when it is whole. Time never runs
-        back.
+        """Return the lines of one record; the result may be empty until a frame is whole.
+
+        An earlier time than the last one counts as the last one.
 
         Raises:
-            LocalProtocolError: a name that is more than one word, or a detail that JSON cannot
-                carry.
+            LocalProtocolError: a name is more than one word, or JSON cannot hold a detail.
         """
         if isinstance(record, Received | Sent):
             kind = "<" if isinstance(record, Received) else ">"
@@ -85,7 +84,7 @@ class TraceWriter:
         return self._clock(record.at) + ended + line
 
     def end(self) -> str:
-        """The lines for frames that never became whole."""
+        """Return the lines for the unfinished frames."""
         return "".join(self._ended(conn) for conn in sorted({conn for _, conn in self._halves}))
 
     def _ended(self, conn: str) -> str:

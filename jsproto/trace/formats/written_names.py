@@ -14,5 +14,5 @@ WRITTEN: Final = {"ConnectionLost": "Disconnected", "FetchOne": "Next"}
 
 
 def written_name(kind: type[object]) -> str:
-    """The name of a class in recordings."""
+    """Name of a class in recordings."""
     return WRITTEN.get(kind.__name__, kind.__name__)

@@ -1,1 +1,1 @@
-"""Recording: a connection that writes its own trace, and a tap between any client and its server."""
+"""Records traffic: a connection that writes its own trace, and a tap for any client."""

@@ -1,14 +1,13 @@
-"""Conversations as JSON: what they were opened with, so that a rerun opens the same
-(`jsproto.trace.replay.rerun`).
+"""Writes the arguments of conversations as JSON, so that a rerun can open the same ones.
 
-Theory. The arguments of a conversation are plain values and frozen options, so a table says all:
-which classes there are, and of each the names of its arguments, which are its attributes too, with
-or without an underscore. Options are written as what differs from their defaults, and no secret is
-among them. What a user wrote is written as its size alone, for a machine does nothing else with it.
-A procedure has no arguments that could be written; what it asks for is told step by step by the
-recorder.
+Theory. The arguments of a conversation are plain values and frozen options. A table lists the
+classes and the names of their arguments. Each argument is also an attribute of the conversation,
+with or without a leading underscore. Options are written without default values, and they hold no
+secret. Payloads of the user are written as their size, because a machine uses only that.
 
-What is not in the table, or was given a function, cannot be made again.
+A procedure has no arguments that can be written. Instead the recorder writes each step
+(`jsproto.trace.replay.rerun` takes them again). A conversation that is not in the table, or that
+holds a function, cannot be created again.
 """
 
 from __future__ import annotations
@@ -50,19 +49,19 @@ from jsproto.trace.formats.written_names import written_name
 
 T = TypeVar("T")
 
-#: How an argument is written: as itself, by its name, member by member, or by its size; ``None``
-#: where only nothing can be.
+#: The type of an argument, which decides how it is written: as itself, by its name, by its members,
+#: or by its size. With ``None`` only a missing argument can be written.
 Way = type[object] | None
 
 
 class ConversationKind(NamedTuple):
-    """How one class of conversations is made: its name in Python, and its arguments."""
+    """How to create a conversation of one class: its constructor, and its arguments."""
 
     make: Callable[..., Conversation[Any]]
     arguments: Mapping[str, Way]
 
 
-#: Classes by their name in recordings. A procedure is a special case: it is made of its steps.
+#: Classes by their name in recordings. Procedures are missing, because steps describe them.
 KINDS: Final[Mapping[str, ConversationKind]] = {
     "Subscription": ConversationKind(
         Subscription,
@@ -104,25 +103,26 @@ KINDS: Final[Mapping[str, ConversationKind]] = {
     ),
 }
 
-#: What is left out of the arguments.
+#: Default values, which are not written.
 _DEFAULTS: Final[Mapping[str, Mapping[str, object]]] = {
     name: {each: parameter.default for each, parameter in signature(kind.make).parameters.items()}
     for name, kind in KINDS.items()
 }
-#: Options within options, where the default does not show the class.
+#: Classes of nested options whose default value does not show the class.
 _PARTS: Final[Mapping[str, type[object]]] = {
     "settings": ConsumerConfig,
     "config": ConsumerConfig,
     "pulls": ConsumeOptions,
 }
-#: Options of a connection that a trace has no business with.
+#: Connection options that are never written whole, because they may hold secrets.
 _SECRET: Final = frozenset({"auth", "servers"})
 _OWN: Final = ("$JS.", "$SYS.", "_INBOX.")
 
 
 def described(conversation: Conversation[Any], keep: Keep) -> dict[str, object] | None:
-    """The arguments of a conversation that is about to be opened; ``None`` if it could not be made
-    again of them.
+    """Write the arguments of a conversation that is about to open.
+
+    The result is ``None`` if they are not enough to create the conversation again.
     """
     if type(conversation) is Procedure:
         return {}
@@ -144,12 +144,13 @@ def described(conversation: Conversation[Any], keep: Keep) -> dict[str, object] 
 
 
 def _plain(conversation: Conversation[Any], keep: Keep) -> bool:
-    """Whether all that it does follows from its arguments, its bytes and what is taken of it, and
-    where it asks may be told.
+    """Whether arguments and recorded bytes decide all that the conversation does.
+
+    It must also be allowed to write the subjects on which the conversation sends requests.
     """
     told = keep is not Keep.NONE
     match conversation:
-        case PullFeed():  # whether a message is in the user's hands is not in the trace
+        case PullFeed():  # the trace does not show which messages the user still holds
             return not conversation.acking.keeps and (told or conversation.subject.startswith(_OWN))
         case PushSubscription():
             return not conversation.options.auto_ack and told
@@ -160,7 +161,7 @@ def _plain(conversation: Conversation[Any], keep: Keep) -> bool:
 
 
 def _carried(value: object) -> bool:
-    """Whether JSON can carry it: numbers may be of any class."""
+    """Whether JSON can hold the value; a number may be of a class that JSON does not know."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
@@ -169,15 +170,15 @@ def _carried(value: object) -> bool:
 
 
 def made_again(name: str, arguments: object) -> Conversation[Any]:
-    """A conversation of the class and the arguments that `described` gave.
+    """Create a conversation of the class and with the arguments that `described` wrote.
 
     Raises:
-        LocalProtocolError: nobody makes such a class, or not with these arguments.
+        LocalProtocolError: the class is not in the table, or the arguments do not fit it.
     """
     kind = KINDS.get(name)
     if kind is None or not isinstance(arguments, dict):
         raise LocalProtocolError(
-            f"expected a conversation that can be made again, got {shorten(name)}"
+            f"expected a conversation that can be created again, got {shorten(name)}"
         )
     given = cast("Mapping[str, object]", arguments)
     try:
@@ -190,7 +191,7 @@ def made_again(name: str, arguments: object) -> Conversation[Any]:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LocalProtocolError(
-            f"expected the arguments of a {name}, got {shorten(given)}: {error}"
+            f"expected the arguments of a {name}, got {shorten(given)} ({error})"
         ) from None
     if isinstance(made, PullFeed) and made.acking.keeps:
         raise LocalProtocolError(
@@ -200,29 +201,29 @@ def made_again(name: str, arguments: object) -> Conversation[Any]:
 
 
 def options_written(options: Options) -> dict[str, object]:
-    """Options of a connection, without secrets."""
+    """Write the options of a connection without secrets."""
     return {**_members(options, _SECRET), "servers": [str(each) for each in options.servers]}
 
 
 def options_made(written: object) -> Options:
-    """The options that `options_written` wrote.
+    """Read the options that `options_written` wrote.
 
     Raises:
-        LocalProtocolError: they are none.
+        LocalProtocolError: they are not the options of a connection.
     """
     if not isinstance(written, dict):
         raise LocalProtocolError(f"expected the options of a connection, got {shorten(written)}")
     try:
         return _made(Options, cast("dict[str, object]", written))
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise LocalProtocolError(f"expected the options of a connection: {error}") from None
+        raise LocalProtocolError(f"expected the options of a connection, got {error}") from None
 
 
-# ------------------------------------------------------------------------------------------------ steps of procedures
+# ------------------------------------------------------------------------------ steps of procedures
 
 
 def step_written(number: int, step: Step | None, keep: Keep) -> dict[str, object]:
-    """What the procedure of this number waits for, ``None`` for nothing any more."""
+    """Write the step that a procedure waits for; ``None`` means that it has ended."""
     if step is None:
         return {"number": number}
     if not isinstance(step, Call):
@@ -237,10 +238,10 @@ def step_written(number: int, step: Step | None, keep: Keep) -> dict[str, object
 
 
 def number_read(value: object) -> float:
-    """A number of seconds as `step_written` wrote it.
+    """Read a number of seconds as `step_written` wrote it.
 
     Raises:
-        LocalProtocolError: it is none.
+        LocalProtocolError: the value is not a number.
     """
     if isinstance(value, int | float):
         return float(value)
@@ -249,20 +250,20 @@ def number_read(value: object) -> float:
     raise LocalProtocolError(f"expected a number of seconds, got {shorten(value)}")
 
 
-# ------------------------------------------------------------------------------------------------ values
+# ------------------------------------------------------------------------------------------- values
 
 
 def _subject(subject: str, keep: Keep) -> str:
-    """Where a request goes: one of the same length, where the subject is not to be kept."""
+    """Write the subject of a request, or ``x`` of the same length if it must not be kept."""
     own = keep is not Keep.NONE or subject.startswith(_OWN)
     return subject if own else "x" * len(subject.encode())
 
 
 def blank(size: object) -> bytes:
-    """As many bytes as a user wrote.
+    """Create a payload of the size that was recorded.
 
     Raises:
-        LocalProtocolError: no size, or one that no server takes.
+        LocalProtocolError: the value is not a size, or the size is too large.
     """
     if not (isinstance(size, int) and 0 <= size <= MOST_BYTES):
         raise LocalProtocolError(
@@ -288,7 +289,7 @@ def _written(value: object) -> object:
 
 
 def _members(value: object, without: frozenset[str] = frozenset()) -> dict[str, object]:
-    """What differs from the defaults."""
+    """Write the members that differ from their defaults."""
     members: dict[str, object] = {}
     for each in fields(cast("Any", type(value))):
         member: object = getattr(value, each.name)
@@ -299,7 +300,7 @@ def _members(value: object, without: frozenset[str] = frozenset()) -> dict[str, 
 
 def _read(way: Way, value: object) -> object:
     if way is None:
-        raise ValueError("nothing can be told of it")
+        raise ValueError("expected no such argument, because it cannot be written")
     if issubclass(way, Enum):
         return way[cast("str", value)]
     if issubclass(way, bytes):

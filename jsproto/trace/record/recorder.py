@@ -1,35 +1,36 @@
-"""The recorder: a connection that writes down what it is told and what it says, so that an incident
-becomes a file.
+"""The recorder: a connection that writes its inputs and outputs into a trace file.
 
-Theory. It *is* a connection, with the same inputs and the same three outputs; what it adds is one
-record for each: a verb of the user, bytes in, bytes out, an event, and that items were handed out.
-Bytes are written as they are on the wire below any TLS or WebSocket, credentials never are
-(`jsproto.trace.formats.redaction`). A record has the time of the input that it belongs to, for
-outputs have none.
+Theory. The recorder *is* a connection, with the same inputs and the same three outputs. It adds one
+record for each user verb, bytes in, bytes out, event, and handed out items. The bytes are those
+below TLS or WebSocket. Credentials are never written (`jsproto.trace.formats.redaction`). A record
+has the time of the input that caused it, because outputs have no time.
 
 All links of one connection have one name, so a reader of the trace knows that the next link is of
 the same client.
 
-| record | says |
-|---|---|
-| ``! open``, ``! close``, ``! drain``, ``! stop``, ``! limit`` | what was done with a conversation, by its number, or with all |
-| ``! reconnect``, ``! authenticate`` | the link was left on purpose; credentials were given |
-| ``= dial``, ``= connected``, ``= secured``, ``= lost``, ``= client_close`` | the byte stream: asked for, open, under TLS, gone, given up |
-| ``= up``, ``= down``, ``= lame_duck``, ``= notice``, ``= over`` | what the user is told; errors by their class alone, for a text may quote the peer |
-| ``= taken`` | items handed out: of which conversation, how many, whether all at once, and the reply subject of the last |
+- ``! open``, ``! close``, ``! drain``, ``! stop``, ``! limit``: the user's verb, for one
+  conversation by its number, or for all.
+- ``! reconnect``, ``! authenticate``: the user left the link on purpose, or passed credentials.
+- ``= dial``, ``= connected``, ``= secured``, ``= lost``, ``= client_close``: the byte stream was
+  requested, opened, put under TLS, lost, or closed by the client.
+- ``= up``, ``= down``, ``= lame_duck``, ``= notice``, ``= over``: events for the user. Errors are
+  written by class only, because a text may quote the peer.
+- ``= taken``: items were handed out. The detail holds the conversation, the number of items,
+  whether all were taken at once, and the reply subject of the last one.
 
-Publishes and acks are no verbs here: their bytes say all of it.
+Publishes and acks are not recorded as verbs, because their bytes are enough.
 
-So that the same can be run again (`jsproto.trace.replay.rerun`), everything that a machine decides
-by is there too: time is a multiple of `GRAIN`, which the digits of the clock tell, and
+A rerun (`jsproto.trace.replay.rerun`) also needs all that a machine decides by. So every time is a
+multiple of 1 / `GRAIN` seconds, which the digits of the clock can express, and there are these
+records:
 
-| record | says |
-|---|---|
-| ``= begin`` | the clock and the options at the start |
-| ``= entropy``, ``= step`` | what was drawn, and what a procedure asked for, during the input before it |
-| ``= tick`` | time was told, and something was due |
-| ``= read`` | how many of the next frames came at once |
-| ``= refused``, ``= unauthenticated``, ``= ended`` | no conversation came of an opening, no credentials of asking; somebody heard that there is nothing to take |
+- ``= begin``: clock and options at the start.
+- ``= entropy``, ``= step``: entropy that was drawn, and the step of a procedure, during the input
+  before the record.
+- ``= tick``: a tick when something was due.
+- ``= read``: number of the next frames that came with one read.
+- ``= refused``, ``= unauthenticated``, ``= ended``: an open was refused, credentials failed, or a
+  caller was given no item.
 """
 
 from __future__ import annotations
@@ -67,12 +68,11 @@ from jsproto.wire.nuid import Entropy
 
 T = TypeVar("T")
 
-#: The name of the one connection in the trace.
+#: Name of the only connection in the trace.
 CONN: Final = "a"
-#: The event that says that items were handed out.
+#: Name of the event for items that were handed out.
 TAKEN: Final = "taken"
-#: So many moments are in a second: 2**19, each told from the next by the six digits of the format's
-#: clock.
+#: Moments in a second: 2**19, so that the six digits of the format's clock distinguish them.
 GRAIN: Final = 1 << 19
 
 _ACKS: Final = "$JS.ACK."
@@ -80,10 +80,10 @@ _ACKS: Final = "$JS.ACK."
 
 @final
 class Recorder(Connection):
-    """A connection on tape.
+    """A connection that records itself.
 
     Args:
-        tape: where the records go; it ends with the connection.
+        tape: the destination of the records; the recorder ends it when the connection is over.
     """
 
     __slots__ = ("_left", "_notes", "_over", "_start", "_tape")
@@ -105,24 +105,24 @@ class Recorder(Connection):
     # ------------------------------------------------------------------ inputs
 
     def transport_up(self, now: float) -> None:
-        """A stream, or TLS on it: only the first is a new link."""
+        """A byte stream is open, or TLS on it; only the first is a new link."""
         name = {LinkState.DIALING: "connected", LinkState.UPGRADING: "secured"}.get(self.state)
         super().transport_up(now)
         if name is not None:
             self._happened(name, {}, now)
 
     def receive_data(self, data: bytes, now: float) -> None:
-        """Bytes from the server, as they came."""
+        """Bytes came from the server."""
         super().receive_data(data, now)
         self._put_down(Received(at=self._when(now), conn=CONN, data=data))
 
     def transport_down(self, error: Exception | None, now: float) -> None:
-        """The end of a link."""
+        """The link has ended."""
         super().transport_down(error, now)
         self._happened("lost", {"error": _named(error)}, now)
 
     def handle_tick(self, now: float) -> None:
-        """Something may be due; else it is no input."""
+        """Time has passed; it is recorded only if something may be due."""
         due = self.next_deadline()
         counts = self._draining is not None or (
             due is not None and due <= max(moment(now), self._now)
@@ -132,7 +132,10 @@ class Recorder(Connection):
             self._happened("tick", {}, now)
 
     def open(self, conversation: ConversationT, now: float) -> ConversationT:
-        """A conversation begins; one that is refused is no verb, but it may have used up a number."""
+        """Open a conversation.
+
+        A refused one is not recorded as a verb, but as an event if it has used a number.
+        """
         fresh = not conversation.port.number
         arguments = described(conversation, self._tape.keep) if fresh else None
         made = {} if arguments is None else {"args": arguments}
@@ -148,45 +151,46 @@ class Recorder(Connection):
         return conversation
 
     def put(self, conversation: Conversation[object], item: object, now: float) -> bool:
-        """Offer an item."""
+        """Offer an item of the user."""
         return super().put(conversation, item, moment(now))
 
     def tell(self, conversation: Conversation[object] | None, wish: StopMode, now: float) -> None:
-        """It is asked to end in an orderly way."""
+        """Ask a conversation, or all of them, to end in an orderly way."""
         super().tell(conversation, wish, now)
         self._wished(wish.name.lower(), conversation, now)
 
     def limit(self, conversation: Conversation[object], count: int, now: float) -> None:
-        """It ends after so many messages; a limit that is refused is no verb."""
+        """End a conversation after a number of messages; a refused limit is not recorded."""
         super().limit(conversation, count, now)
         self._wished("limit", conversation, now, count=count)
 
     def close(self, conversation: Conversation[object] | None, now: float) -> None:
-        """It ends."""
+        """Close a conversation, or the connection."""
         super().close(conversation, now)
         self._wished("close", conversation, now)
 
     def reconnect(self, now: float, *, server: str | Server | None = None) -> None:
-        """The link is left on purpose; a server that is refused is no verb."""
+        """Leave the link on purpose; a refused server is not recorded."""
         super().reconnect(now, server=server)
         where = Server.parse(server) if isinstance(server, str) else server
         self._wished("reconnect", None, now, **({} if where is None else {"server": str(where)}))
 
     def authenticate(self, auth: Auth, now: float) -> None:
-        """Credentials were given; what they are is nobody's business. Those that come too late
-        change nothing.
+        """Pass credentials, which are not recorded.
+
+        Late ones change nothing, and are recorded as late.
         """
         before = self.state
         super().authenticate(auth, now)
         self._wished("authenticate", None, now, **({"late": True} if self.state is before else {}))
 
     def authentication_failed(self, error: Exception, now: float) -> None:
-        """No credentials could be had."""
+        """Credentials could not be loaded."""
         super().authentication_failed(error, now)
         self._happened("unauthenticated", {"error": _named(error)}, now)
 
     def take(self, conversation: Conversation[T], now: float) -> T | NeedData | Ended:
-        """The next item."""
+        """Take the next item."""
         item: T | NeedData | Ended = ENDED
         counts = self._counts(conversation)
         try:
@@ -197,7 +201,7 @@ class Recorder(Connection):
         return item
 
     def take_all(self, conversation: Conversation[T], now: float) -> list[T] | NeedData | Ended:
-        """All at hand."""
+        """Take all items that are ready."""
         items: list[T] | NeedData | Ended = ENDED
         counts = self._counts(conversation)
         try:
@@ -209,15 +213,17 @@ class Recorder(Connection):
     # ------------------------------------------------------------------ outputs
 
     def next_event(self) -> Event | None:
-        """What the user is told, and what the adapter has to do."""
+        """Return the next event for the user or the adapter."""
         event = super().next_event()
         if event is not None:
             self._told(event)
         return event
 
     def data_to_send(self) -> bytes:
-        """Bytes to the server. The last of a link come behind the order to leave it, and the last
-        of all behind the end.
+        """Return bytes for the server.
+
+        The last bytes of a link come after its `HangUp`, and the very last ones after `Closed`. So
+        the recorder writes the end of the link and of the tape here.
         """
         data = super().data_to_send()
         if data:
@@ -229,7 +235,7 @@ class Recorder(Connection):
             self._tape.end()
         return data
 
-    # ------------------------------------------------------------------ words
+    # ------------------------------------------------------------------ records
 
     def _told(self, event: Event) -> None:
         match event:
@@ -256,8 +262,9 @@ class Recorder(Connection):
                 pass
 
     def _counts(self, conversation: Conversation[T]) -> bool:
-        """Whether it matters that somebody hears of nothing: to a drain, and to whoever answers
-        when its reader comes back.
+        """Whether to record a caller who is given no item.
+
+        It matters to a drain, and to a push feed that goes on when its reader comes back.
         """
         return self._draining is not None or (
             isinstance(conversation, PushFeed) and not conversation.take_blocked
@@ -272,7 +279,7 @@ class Recorder(Connection):
         counts: bool,
         **how: object,
     ) -> None:
-        """Somebody has taken items, or heard that there are none."""
+        """Record that the caller took items, or was given none."""
         if not isinstance(items, list):
             if counts:
                 self._happened("ended", {**_numbered(conversation), **how}, now)
@@ -297,8 +304,9 @@ class Recorder(Connection):
         self._put_down(Happened(at=self._when(now), name=name, conn=CONN, detail=detail))
 
     def _put_down(self, record: Record) -> None:
-        """An input, and behind it what was noted while it was worked off: a tape that ends has both
-        or neither.
+        """Write an input, and after it the notes of its processing.
+
+        They go together, so that a tape that ends has both or neither.
         """
         notes = [
             Happened(at=record.at, name=name, conn=CONN, detail=detail)
@@ -308,7 +316,7 @@ class Recorder(Connection):
         self._tape.record(record, *notes)
 
     def _watch(self, conversation: Conversation[Any]) -> None:
-        """Have the steps of a procedure told."""
+        """Note each step of a procedure."""
         if isinstance(conversation, Procedure):
             script = conversation.script
 
@@ -330,12 +338,12 @@ class Recorder(Connection):
         return super()._at(moment(now))
 
     def _when(self, now: float) -> float:
-        """Seconds since the start; an earlier moment counts as the last one."""
+        """Seconds since the start; a time before the last one counts as the last one."""
         return max(moment(now), self._now) - self._start
 
 
 def moment(now: float) -> float:
-    """The time as it can be written down: never earlier than it is."""
+    """Round a time up to the next multiple of 1 / `GRAIN`."""
     return ceil(now * GRAIN) / GRAIN
 
 

@@ -1,11 +1,10 @@
-"""What passes through a tap: bytes go through as they are, but for what would lead the client
-around the tap.
+"""Passes bytes through a tap, and hides from the client what would lead it around the tap.
 
-Theory. A tap stands between a client and its server, and records both ways. Two things in the
-server's INFO must not reach the client: the addresses of other servers, because the client would go
-there directly when it reconnects, and that TLS is wanted, where the tap has taken that on itself.
-So INFO lines, the first and all later ones, are written anew without them; the trace has what the
-client was given. All other bytes pass as they come, and a line that is not whole waits for its end.
+Theory. A tap stands between a client and its server, and records both directions. Two parts of the
+server's INFO must not reach the client. One is the addresses of other servers, because the client
+would reconnect to them directly. The other is the demand for TLS, if the tap does TLS itself. So
+the tap rewrites every INFO line without them, and the trace holds what the client received. All
+other bytes pass as they come. An unfinished line waits for its end.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from jsproto.trace.record.tape import Tape
 
 _ELSEWHERE: Final = ("connect_urls", "ws_connect_urls")
 _TLS: Final = ("tls_required", "tls_verify", "tls_available")
-#: A line that is longer is passed on as it is, and so is all behind it.
+#: Highest length of a line; a longer one passes unchanged, and so do all bytes after it.
 _MOST_LINE: Final = 1_048_576
 
 
 @final
 class InfoFilter:
-    """The server's bytes on their way to the client.
+    """Filters the server's bytes on their way to the client.
 
     Args:
-        gossip: the addresses of other servers are passed on.
+        gossip: pass on the addresses of other servers.
         ends_tls: TLS is between tap and server only.
     """
 
@@ -42,7 +41,7 @@ class InfoFilter:
         self._lost = False
 
     def feed(self, data: bytes) -> bytes:
-        """What the client is given for these bytes; a line that is not whole is held back."""
+        """Return the bytes for the client; an unfinished line is held back."""
         given: list[bytes] = []
         at = 0
         while at < len(data):
@@ -63,7 +62,7 @@ class InfoFilter:
         return b"".join(given)
 
     def rest(self) -> bytes:
-        """What was held back, at the end."""
+        """Return the bytes that were held back, at the end."""
         left, self._line = self._line, b""
         return left
 
@@ -79,14 +78,14 @@ class InfoFilter:
 
 @final
 class Tapped:
-    """One connection through a tap.
+    """Records one connection through a tap.
 
     Args:
-        tape: what is recorded; several connections may share one.
-        conn: its name there.
+        tape: the destination of the records; several connections may share one.
+        conn: name of the connection on the tape.
 
     Attributes:
-        bytes: what came, both ways.
+        bytes: number of bytes in both directions.
     """
 
     __slots__ = ("_conn", "_filter", "_tape", "bytes")
@@ -99,19 +98,21 @@ class Tapped:
         self._happened("connected", at)
 
     def from_client(self, data: bytes, at: float) -> bytes:
-        """Bytes of the client; gives what goes to the server."""
+        """Record bytes of the client, and return the bytes for the server."""
         self.bytes += len(data)
         self._tape.record(Sent(at=at, conn=self._conn, data=data))
         return data
 
     def from_server(self, data: bytes, at: float) -> bytes:
-        """Bytes of the server; gives what goes to the client."""
+        """Record bytes of the server, and return the bytes for the client."""
         self.bytes += len(data)
         return self._received(self._filter.feed(data), at)
 
     def ended(self, name: str, at: float) -> bytes:
-        """It is over, because of the client (``client_close``), the server (``eof``) or the tap
-        (``closed``); gives what is left for the client.
+        """Record the end, and return the rest for the client.
+
+        ``name`` says which party ended it: the client (``client_close``), the server (``eof``) or
+        the tap (``closed``).
         """
         left = self._received(self._filter.rest(), at)
         self._happened(name, at)

@@ -1,9 +1,9 @@
-"""What is recorded as it happens: records go in, text comes out at a sink, and both are bounded.
+"""Writes a trace while it happens: records go in, bounded text goes out to a sink.
 
-Theory. A tape stands between somebody who sees bytes (`jsproto.trace.record.recorder`, a tap) and
-somebody who has a file. What may be kept is the writer's to say, so the sink never holds a secret.
-A `Room` is how much may be written at all, by one tape or by several together: when it is used up
-the tape says so in its last line, and is silent from then on; what it watches is not disturbed.
+Theory. A tape takes records from a recorder (`jsproto.trace.record.recorder`) or a tap, and writes
+text to a sink. The writer redacts the records, so the sink never holds a secret. A `Room` limits
+how much is written, by one tape or by several together. When the room is full, the tape writes one
+last line, and ignores all later records. The recorded connection goes on undisturbed.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from jsproto.trace.formats.recording import Happened, Record
 from jsproto.trace.formats.redaction import Keep
 from jsproto.trace.formats.writing import TraceWriter
 
-#: What is written if nothing else is said: 1 GiB.
+#: Default limit: 1 GiB.
 MOST_WRITTEN: Final = 1 << 30
-#: The event behind which nothing was recorded any more; its detail is the bound.
+#: Last event of a tape whose room is full; its detail holds the limit.
 FULL: Final = "full"
 
 
 class Sink(Protocol):
-    """Where the text goes. What cannot be written is the sink's affair: it must not raise."""
+    """Destination of the text. It must not raise, even if it cannot write."""
 
     def write(self, text: str, /) -> object:
-        """Keep the text behind what was kept before."""
+        """Append the text."""
         ...
 
     def close(self) -> object:
-        """Nothing follows."""
+        """End the text."""
         ...
 
 
 @final
 class Room:
-    """How many characters may still be written.
+    """Number of characters that may still be written.
 
     Args:
-        most: characters, which are bytes where nothing but ASCII is said about a trace.
+        most: limit in characters, which are bytes if the descriptions are ASCII.
 
     Raises:
-        InvalidConfig: not even one.
+        InvalidConfig: the limit is below 1.
     """
 
     __slots__ = ("left", "most")
@@ -55,8 +55,9 @@ class Room:
         self.left = most
 
     def takes(self, text: str) -> bool:
-        """Whether there is room for the text; then it is taken. Where something did not fit,
-        nothing smaller does later.
+        """Reserve room for the text, and return whether it fits.
+
+        After a text that does not fit, the room counts as full.
         """
         fits = len(text) <= self.left
         self.left = self.left - len(text) if fits else 0
@@ -65,20 +66,20 @@ class Room:
 
 @final
 class Tape:
-    """One trace on its way to a sink.
+    """Writes one trace to a sink.
 
     Args:
-        keep: what is kept of that which users wrote.
-        about: what the first lines say.
-        room: how much may be written, by this tape and by all that share it.
+        keep: how much of the users' data is kept.
+        about: texts of the first lines.
+        room: limit of what this tape, and all that share the room, may write.
 
     Attributes:
-        running: whether what comes is still written.
-        records: how many were.
+        running: whether records are still written.
+        records: number of records that were written.
 
     Raises:
-        LocalProtocolError: a name in ``about`` that is more than one word, or a text of more than
-            one line.
+        LocalProtocolError: a name in ``about`` is more than one word, or a text has more than one
+            line.
     """
 
     __slots__ = ("_room", "_sink", "_writer", "records", "running")
@@ -96,28 +97,29 @@ class Tape:
         self._writer = TraceWriter(keep, about)
         self.running = True
         self.records = 0
-        self._room.takes(self._writer.head)  # a file without its head would be no trace
+        self._room.takes(self._writer.head)  # always written: without its head a file is no trace
         sink.write(self._writer.head)
 
     @property
     def keep(self) -> Keep:
-        """What is kept of that which users wrote."""
+        """How much of the users' data is kept."""
         return self._writer.keep
 
     def mark_reads(self) -> None:
-        """Say from here on which frames came with one read."""
+        """Write from now on which frames came with one read."""
         self._writer.reads = True
 
     def record(self, *records: Record) -> None:
-        """Write records that belong together: all of them in one piece, or none where the room
-        ends. Time never runs back.
+        """Write records that belong together: all of them, or none if the room is full.
+
+        A time before the last one counts as the last one.
         """
         if self.running:
             self.records += len(records)
             self._write("".join(map(self._writer.lines, records)))
 
     def end(self) -> None:
-        """Nothing follows."""
+        """Write unfinished frames, and close the sink."""
         if self.running:
             self._write(self._writer.end())
         if self.running:

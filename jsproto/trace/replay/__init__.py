@@ -1,1 +1,1 @@
-"""Running a trace again: through the parsers, and through our own machines."""
+"""Runs a trace again: through the parsers, and through the machines of jsproto."""

@@ -1,11 +1,11 @@
-"""What our machines say beside what was recorded: frame by frame, with the same redaction.
+"""Compares what the machines send with what was recorded, frame by frame.
 
-Theory. Bytes of our machines go in as a transport would get them, and are cut into frames and shown
-as the trace shows its own; recorded frames follow one by one. Each is the next of ours, or one of
-the user's, which the machines know nothing of: a publish or an ack, told by a reply subject that is
-none of this connection's own. Anything else is a difference. Requests whose body is not in the
-trace are compared by their subject, their address and their size, CONNECT by all of its members
-that were not redacted.
+Theory. Bytes of the machines go in as a transport would get them. They are cut into frames and
+redacted as the trace is. Recorded frames follow one by one. Each must be the next frame of the
+machines, or a frame of the user: a publish or an ack, which no machine sends. A frame is the user's
+if its reply subject does not belong to this connection. Any other frame is a difference. For a
+request whose body is not in the trace, subject, reply subject and size are compared. For CONNECT,
+all members that were not redacted are compared.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from jsproto.trace.formats.framing import TOKENS, Framer
 from jsproto.trace.formats.recording import Sent
 from jsproto.trace.formats.redaction import REDACTED, Keep, shown
 
-#: So much of a frame is shown.
+#: Highest number of characters of a frame in a text.
 _SHOWN: Final = 200
 _CONNECT: Final = b"CONNECT"
-#: Words of a PUB and HPUB that has a reply subject.
+#: Number of words of a PUB and HPUB with a reply subject.
 _WORDS: Final = {b"PUB": 4, b"HPUB": 5}
 
 
 @final
 class OutputDiff:
-    """Two sayings of one connection.
+    """Compares the output of one connection with its recording.
 
     Args:
-        keep: what the trace kept of that which users wrote.
+        keep: how much of the users' data the trace keeps.
 
     Attributes:
-        waiting: what our machines said and nobody has compared yet.
-        frames: frames of ours that were equal, and ``size`` their bytes.
-        given: frames of the user.
+        waiting: frames of the machines that were not compared yet.
+        frames: number of the machines' frames that were equal, and ``size`` their bytes.
+        given: number of the user's frames.
     """
 
     __slots__ = ("_inbox", "_keep", "_mux", "_reader", "frames", "given", "size", "waiting")
@@ -51,22 +51,22 @@ class OutputDiff:
         self.frames = self.size = self.given = 0
 
     def began(self, router: Router) -> None:
-        """The connection begins; a router like its own knows where its answers come."""
+        """Learn the inbox of the connection from a router that is equal to its own."""
         self._inbox = f"{router.inbox_root}.".encode()
         self._mux = f"{router.mux_root}.".encode()
 
     def take(self, data: bytes) -> None:
-        """Our machines say this."""
+        """Take bytes that the machines send."""
         for piece in Framer().feed(data):
             line = bytes_line(">", "", shown(piece, self._keep))
             self.waiting.append(cast("Sent", self._reader.read(line.encode()[:-1])).data)
 
     def equal(self, recorded: bytes, many: Collection[int] = ()) -> bool:
-        """Whether this is the next of ours, which is used up then, or one of the user's.
+        """Whether the frame is the machines' next one, which it removes, or one of the user's.
 
         Args:
-            recorded: one frame of the trace.
-            many: the numbers of conversations whose questions are not in the trace.
+            recorded: a frame of the trace.
+            many: numbers of the conversations whose requests are not in the trace.
         """
         if self.waiting and self._same(self.waiting[0], recorded, many):
             self.waiting.popleft()
@@ -100,12 +100,12 @@ def _words(frame: bytes) -> list[bytes]:
 
 
 def _reply(words: list[bytes]) -> bytes:
-    """The reply subject of a PUB or HPUB, empty if it has none."""
+    """The reply subject of a PUB or HPUB; empty if it has none."""
     return words[2] if len(words) == _WORDS.get(words[0]) else b""
 
 
 def _introduced(frame: bytes) -> object:
-    """What a CONNECT says, without what nobody may know."""
+    """Members of a CONNECT without the redacted ones."""
     try:
         value: object = json.loads(frame[len(_CONNECT) :])
     except (ValueError, RecursionError):
@@ -115,6 +115,6 @@ def _introduced(frame: bytes) -> object:
 
 
 def frame_told(data: bytes) -> str:
-    """Bytes as the trace shows them, cut where they are long."""
+    """Write bytes as the trace shows them, and shorten a long text."""
     text = escaped(data[: _SHOWN + 1])
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -1,11 +1,9 @@
-"""Stand-ins for procedures: the generator behind one is not in a trace, but each step that it took
-is.
+"""Replaces procedures in a rerun: their generator is not in a trace, but each of its steps is.
 
-Theory. What a procedure asks for is noted by the recorder while an input is worked off, so at a
-rerun the notes of an input are known before it is told. The stand-in is a procedure of a generator
-that asks for just these, one by one, whenever the machine lets it go on: with an answer, an error,
-or behind a pause. If it is let go on once more than was noted, or not so often, our machines have
-decided something else.
+Theory. The recorder notes the steps of a procedure while an input is processed. So a rerun knows
+the steps of an input before it repeats the input. The replacement is a procedure whose generator
+yields just these steps. The machine resumes it after an answer, an error or a pause. If the machine
+resumes it more often or less often than recorded, the machines have decided something else.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from jsproto.trace.record.conversation_json import blank, number_read
 
 @final
 class RecordedProcedures:
-    """All procedures of one connection."""
+    """Replaces all procedures of one connection."""
 
     __slots__ = ("_lacking", "_noted")
 
@@ -31,21 +29,24 @@ class RecordedProcedures:
         self._lacking = 0
 
     def note(self, step: Mapping[str, object]) -> None:
-        """A procedure takes this step during the input that is told next."""
+        """Note a step that a procedure takes during the next input."""
         self._noted.setdefault(cast("int", step.get("number")), deque()).append(step)
 
     def procedure(self, number: int) -> Procedure[None]:
-        """The one of this number."""
+        """Create the replacement for the procedure of this number."""
         return Procedure(lambda: self._steps(number))
 
     def differing(self) -> str:
-        """Behind the input: what our machines did otherwise, empty if nothing."""
+        """Describe, after the input, how the machines differ; empty if they do not."""
         noted, self._noted = self._noted, {}
         for number, steps in noted.items():
             if steps:
-                return f"expected that procedure {number} goes on to {dict(steps[0])}, our machines did not let it"
+                return (
+                    f"expected that the machines resume procedure {number} up to "
+                    f"{dict(steps[0])}, got fewer steps"
+                )
         if self._lacking:
-            return f"expected that procedure {self._lacking} waits, our machines let it go on"
+            return f"expected that procedure {self._lacking} waits, got another step"
         return ""
 
     def _steps(self, number: int) -> Steps[None]:

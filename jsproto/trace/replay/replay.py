@@ -1,14 +1,13 @@
-"""Replay of a trace through our parsers and the Observer: whole, byte by byte, and cut at random,
-side by side.
+"""Replays a trace through parsers and the Observer with three ways of cutting the bytes.
 
-Theory. What bytes mean does not depend on how they were cut, so three readers of the same records
-must agree after each record: one gets the bytes as they came, one gets them byte by byte, one in
-pieces of random length. They go on in step, so a trace of any length is replayed in the memory of
-one record, and the first record after which they differ is the first divergence.
+Theory. The meaning of bytes does not depend on how they were cut, so three readers of the same
+records must agree after each record. One gets the bytes as they came, one gets them byte by byte,
+and one gets pieces of random length. They advance together, so a trace of any length needs the
+memory of one record. The first record after which they differ is the first divergence.
 
-Of a long piece only both ends are fed byte by byte, and the middle in small pieces: that is where
-frames begin and end in a stream of large payloads. Randomness is a fixed sequence: a replay says
-the same each time.
+Of a long record only both ends are fed byte by byte, because in a stream of large payloads frames
+begin and end there. Its middle is fed in small pieces. The random lengths are a fixed sequence, so
+each replay gives the same result.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from jsproto.wire.client_commands import ClientCommandParser, MalformedCommand
 from jsproto.wire.frames import Control, Err, Frame, Info
 from jsproto.wire.parser import Parser
 
-#: A record of up to so many bytes is fed byte by byte.
+#: Highest size of a record that is fed byte by byte as a whole.
 _SHORT: Final = 1024
-#: Bytes at each end of a longer one that are, and the size of pieces between.
+#: Bytes at each end of a longer record that are fed byte by byte, and the size of pieces between.
 _ENDS: Final = 128
 _MIDDLE: Final = 251
 _MOST_RANDOM: Final = 97
@@ -36,12 +35,12 @@ _MOST_RANDOM: Final = 97
 
 @final
 class Divergence(Exception):  # it is what was found
-    """Two ways of cutting the same bytes gave two readings."""
+    """Two ways of cutting the same bytes gave different results."""
 
 
 @final
 class Cuts:
-    """Where pieces of random length end, by the size of the whole; the same each time."""
+    """Computes where pieces of random length end, in the same sequence each time."""
 
     __slots__ = ("_seed",)
 
@@ -49,7 +48,7 @@ class Cuts:
         self._seed = seed
 
     def __call__(self, size: int) -> Iterator[int]:
-        """The ends, up to the first that is none any more."""
+        """Yield the ends of pieces; the last one may be past ``size``."""
         at = 0
         while at < size:
             self._seed = (self._seed * 1_103_515_245 + 12_345) & 0x7FFF_FFFF
@@ -61,13 +60,13 @@ class Cuts:
 
 @final
 class Replay:
-    """Three readers of one trace, in step.
+    """Three readers of one trace that advance together.
 
     Attributes:
-        counted: frames of servers by operation.
-        commands: commands of clients that were read.
-        unknown: directions of links whose bytes made no sense: connection, ``<`` or ``>``, line,
-            and why.
+        counted: number of server frames by operation.
+        commands: number of client commands that were read.
+        unknown: directions of links whose bytes broke the grammar: connection, ``<`` or ``>``,
+            line, and reason.
     """
 
     __slots__ = (
@@ -93,17 +92,18 @@ class Replay:
 
     @property
     def lost(self) -> list[tuple[str, str, int, str]]:
-        """Those of servers behind which something was left unread: a link that ends in a frame
-        without sense was read to its end.
+        """Those server directions in which bytes were left unread.
+
+        A link that ended within its broken frame was read to its end, so it is not among them.
         """
         left = self._observers[0].unreadable
         return [each for each in self.unknown if each[:3] in left]
 
     def feed(self, line: int, record: Record) -> None:
-        """One record through all three.
+        """Feed one record to all three readers.
 
         Raises:
-            Divergence: they differ behind it.
+            Divergence: they differ after the record.
         """
         if isinstance(record, Happened) and record.name == "connected":
             self._readers.pop(record.conn, None)
@@ -159,7 +159,7 @@ class Replay:
                 if isinstance(each, MalformedCommand)
             ]
 
-    # ------------------------------------------------------------------------------------------ cutting
+    # -------------------------------------------------------------------------------------- cutting
 
     def _ways(self, record: Record) -> tuple[list[Record], list[Record], list[Record]]:
         if not isinstance(record, Received | Sent):
@@ -172,7 +172,7 @@ class Replay:
 
 
 def operation(frame: Frame) -> str:
-    """The operation of a frame, as it is on the wire."""
+    """Name the operation of a frame as it is on the wire."""
     match frame:
         case tuple():
             return "MSG" if frame[3] is None else "HMSG"

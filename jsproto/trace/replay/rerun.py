@@ -1,25 +1,24 @@
-"""A trace of our recorder is run again through our machines: what they say must be what was
-recorded, frame for frame.
+"""Runs a recorder's trace again: the machines must send what was recorded, frame for frame.
 
-Theory. The same inputs give the same outputs, byte for byte; so a connection that is told again
-what the recorded one was told, at the same moments, with the same entropy and the same
-conversations, must say the same. The trace falls into *turns*: one input, what was noted while it
-was worked off (entropy that was drawn, steps that procedures took), and the bytes that were handed
-to the transport behind it. A turn is played when the next begins. The first frame that differs is
-the divergence.
+Theory. The same inputs give the same outputs, byte for byte. So a second connection gets the inputs
+of the recorded one, at the same times, with the same entropy and the same conversations, and must
+send the same. The trace is divided into *turns*. A turn is one input, the notes of its processing
+(entropy that was drawn, steps of procedures), and the bytes that the transport got after it. A turn
+is played when the next one begins. The first frame that differs is the divergence.
 
-What is compared, and what is given:
+These parts are compared or given:
 
-- all that machines decide by themselves: SUB, UNSUB, PING, PONG, pulls, acks that nobody asked for,
-  and when and in which order each of them goes out;
-- requests by their subject, their address and their size: the generator behind a procedure is not
-  in the trace, so a stand-in takes its steps, and its body is whatever was recorded;
-- what the user published and acked is given: it stands between the frames of the machines, wherever
-  it did;
-- CONNECT without what was redacted. Where payloads were not kept, their sizes are compared.
+- All that machines decide is compared: SUB, UNSUB, PING, PONG, pulls, automatic acks, and the time
+  and order of each.
+- Requests are compared by subject, reply subject and size. The generator behind a procedure is not
+  in the trace, so a replacement repeats its steps, and its bodies are taken as recorded.
+- Publishes and acks of the user are given. They may stand between the frames of the machines, as
+  they did in the recording.
+- CONNECT is compared without its redacted members. Where payloads were not kept, their sizes are
+  compared.
 
-A trace that opens something which cannot be made again (`jsproto.trace.record.conversation_json`)
-is run up to there, and then it is said what and where.
+If the trace opens a conversation that cannot be created again
+(`jsproto.trace.record.conversation_json`), the rerun stops there, and reports what and where.
 """
 
 from __future__ import annotations
@@ -44,17 +43,18 @@ from jsproto.trace.replay.output_diff import OutputDiff, frame_told
 from jsproto.trace.replay.recorded_procedure import RecordedProcedures
 from jsproto.wire.nuid import nuid
 
-#: Records that are told of before the divergence.
+#: Number of records before the divergence that are reported.
 _CONTEXT: Final = 4
-#: So much of a detail is shown.
+#: Highest number of characters of a detail in a text.
 _SHOWN: Final = 200
-#: A frame that means nothing: for a read that completed none, but was a sign of life.
+#: A frame without effect, for a read that completed no frame but showed that the server lives.
 _LIFE: Final = b"+OK\r\n"
-#: Conversations are looked through when so many are remembered.
+#: Number of remembered conversations after which the finished ones are removed.
 _MANY: Final = 256
-#: Events that are inputs.
+#: Events that are inputs of the connection.
 _INPUTS: Final = frozenset({
-    "begin", "connected", "secured", "lost", "tick", "read", "taken", "ended", "refused", "unauthenticated",
+    "begin", "connected", "secured", "lost", "tick", "read", "taken", "ended", "refused",
+    "unauthenticated",
 })  # fmt: skip
 
 
@@ -62,11 +62,10 @@ class Stop(NamedTuple):
     """Why a rerun ended before the trace did.
 
     Attributes:
-        line: the line of the trace.
-        words: what is the matter.
-        diverged: whether our machines did something else; if not, the trace cannot be run any
-            further.
-        context: what was said last, oldest first.
+        line: line of the trace.
+        words: the reason, in words.
+        diverged: whether the machines behaved differently. If not, the trace cannot be run further.
+        context: the last records before it, oldest first.
     """
 
     line: int
@@ -84,17 +83,16 @@ class _Stopped(Exception):
 
 @final
 class Rerun:
-    """One trace through one connection.
+    """Runs one trace through one connection.
 
     Args:
-        keep: what the trace kept of that which users wrote, as its head says.
-        cut: where to cut bytes of the server that came with one read, none for not at all: from
-            their number to the ends of the pieces.
+        keep: how much of the users' data the trace keeps, as its head says.
+        cut: takes the size of the server's bytes of one read, and gives the ends of the pieces to
+            feed. Without it the bytes are not cut.
 
     Attributes:
-        began: whether the trace says how its connection began; one that does not is none of our
-            recorder's.
-        stop: why it ended before the trace did, ``None`` if it did not.
+        began: whether the trace holds the start of its connection. Only the recorder's traces do.
+        stop: why the rerun ended before the trace did, ``None`` if it did not.
     """
 
     __slots__ = (
@@ -138,28 +136,28 @@ class Rerun:
 
     @property
     def frames(self) -> int:
-        """Frames of our machines that were equal."""
+        """Number of the machines' frames that were equal."""
         return self._said.frames
 
     @property
     def size(self) -> int:
-        """Their bytes."""
+        """Number of bytes in these frames."""
         return self._said.size
 
     @property
     def given(self) -> int:
-        """Frames of the user that stood between them."""
+        """Number of the user's frames between them."""
         return self._said.given
 
     @property
     def diverged(self) -> bool:
-        """Whether our machines did something else than was recorded."""
+        """Whether the machines behaved differently from the recording."""
         return self.stop is not None and self.stop.diverged
 
     # ------------------------------------------------------------------ turns
 
     def feed(self, line: int, record: Record) -> None:
-        """The next record. Behind a stop nothing happens any more."""
+        """Take the next record; after a stop nothing happens any more."""
         if self.stop is not None or isinstance(record, Waited):
             return
         if self._owed and isinstance(record, Received):
@@ -170,7 +168,7 @@ class Rerun:
         self._turn.append((line, record))
 
     def end(self) -> None:
-        """The trace is over."""
+        """End the trace, and play its last turn."""
         if self.stop is None:
             self._play()
         left = (
@@ -179,7 +177,7 @@ class Rerun:
         if self.stop is None and left:
             self.stop = Stop(
                 self._line,
-                f"our machines go on: {frame_told(left)}",
+                f"expected the end of the output, got {frame_told(left)}",
                 diverged=True,
                 context=tuple(self._context),
             )
@@ -197,7 +195,7 @@ class Rerun:
     def _played(self, turn: list[tuple[int, Record]]) -> None:
         self._line, first = turn[0]
         if self._connection is None and not (isinstance(first, Happened) and first.name == "begin"):
-            return  # what some tap has seen
+            return  # this record comes from a tap, not from a recorder
         data = [record.data for _, record in turn if isinstance(record, Received)]
         try:
             for _, record in turn:
@@ -213,10 +211,10 @@ class Rerun:
             ValueError,
         ) as error:
             raise _Stopped(
-                f"expected that it can be done again, got {type(error).__name__}: {error}",
+                f"expected that the input can be repeated, got {type(error).__name__}: {error}",
                 self._line,
             ) from None
-        self._connected.next_deadline()  # as whoever drives a connection asks for it
+        self._connected.next_deadline()  # as every driver asks for it after an input
         while self._connected.next_event() is not None:
             pass
         self._over = self._over or any(
@@ -248,17 +246,15 @@ class Rerun:
             said.take(self._connected.data_to_send())
         told = frame_told(said.waiting[0]) if said.waiting else "nothing"
         if not said.equal(recorded, self._many):
-            raise _Stopped(
-                f"recorded is {frame_told(recorded)}, our machines say {told}", self._line
-            )
+            raise _Stopped(f"expected the recorded {frame_told(recorded)}, got {told}", self._line)
 
     def _nothing_left(self) -> None:
-        """All that was noted is used up, and all that was said was recorded."""
+        """Check that all notes are used up, and that no frame is left."""
         if self._said.waiting:
             told = frame_told(self._said.waiting[0])
-            raise _Stopped(f"expected nothing more, our machines say {told}", self._line)
+            raise _Stopped(f"expected nothing more, got {told}", self._line)
         if self._drawn:
-            raise _Stopped("expected that entropy is drawn, our machines drew none")
+            raise _Stopped("expected that the machines draw the recorded entropy, got no draw")
         if words := self._standins.differing():
             raise _Stopped(words)
 
@@ -271,7 +267,7 @@ class Rerun:
     # ------------------------------------------------------------------ inputs
 
     def _told(self, record: Record, data: list[bytes]) -> None:
-        """What the recorded connection was told, told again."""
+        """Repeat an input of the recorded connection."""
         now = self._start + round(record.at * GRAIN) / GRAIN
         if isinstance(record, Received):
             self._received(data, now)
@@ -297,14 +293,14 @@ class Rerun:
                 connection.transport_up(now)
             case "lost":
                 connection.transport_down(
-                    ConnectFailed("as it was recorded") if detail.get("error") else None, now
+                    ConnectFailed("a recorded failure") if detail.get("error") else None, now
                 )
             case "tick":
                 connection.handle_tick(now)
             case "read":
                 self._received(data, now)
             case "unauthenticated":
-                connection.authentication_failed(ConnectFailed("as it was recorded"), now)
+                connection.authentication_failed(ConnectFailed("a recorded failure"), now)
             case "refused":
                 conversation = self._made(detail)
                 try:
@@ -312,13 +308,13 @@ class Rerun:
                 except LocalProtocolError:
                     return
                 if not conversation.ended:
-                    raise _Stopped("expected that the conversation is refused, it was opened")
+                    raise _Stopped("expected that the conversation is refused, got an open one")
             case _:
                 self._taken(record, now)
 
     def _begin(self, detail: Mapping[str, object]) -> None:
         if self._connection is not None:
-            raise _Stopped("expected one connection in a trace, this is another", diverged=False)
+            raise _Stopped("expected one connection in a trace, got another", diverged=False)
         self.began = True
         self._start = number_read(detail.get("start"))
         options = options_made(detail.get("options"))
@@ -329,17 +325,17 @@ class Rerun:
     def _entropy(self, size: int) -> bytes:
         if not self._drawn or len(self._drawn[0]) != size:
             raise LocalProtocolError(
-                f"our machines draw {size} bytes of entropy, which was not recorded"
+                f"expected the recorded entropy, got a draw of {size} bytes that was not recorded"
             )
         return self._drawn.popleft()
 
     def _taken(self, record: Happened, now: float) -> None:
-        """Items were handed out, or somebody heard that there are no more."""
+        """Repeat a take of items, or one that gave no item."""
         conversation = self._conversations.get(cast("int", record.detail.get("number")))
         expected = 0 if record.name == "ended" else record.detail.get("count")
         if conversation is None:
             raise _Stopped(
-                f"expected a conversation of the number {record.detail.get('number')!r}, there is none"
+                f"expected a conversation with number {record.detail.get('number')!r}, got none"
             )
         verb = self._connected.take_all if record.detail.get("all") else self._connected.take
         items: object = ENDED
@@ -363,7 +359,7 @@ class Rerun:
         if "number" in detail:
             whose = self._conversations.get(cast("int", detail["number"]))
             if whose is None:
-                return  # it was over
+                return  # the conversation was over, so the rerun has forgotten it
         match record.name:
             case "drain" | "stop":
                 connection.tell(whose, StopMode[record.name.upper()], now)
@@ -381,9 +377,7 @@ class Rerun:
                 if not detail.get("late"):
                     connection.authenticate(Auth(), now)
             case _:
-                raise _Stopped(
-                    f"expected a verb that is known, got {shorten(record.name)}", diverged=False
-                )
+                raise _Stopped(f"expected a known verb, got {shorten(record.name)}", diverged=False)
 
     def _open(self, detail: Mapping[str, object], now: float) -> None:
         conversation = self._made(detail)
@@ -408,7 +402,7 @@ class Rerun:
         name = str(detail.get("of"))
         if "args" not in detail:
             raise _Stopped(
-                f"a {name} is opened, which cannot be made again from a trace", diverged=False
+                f"the user opened a {name}, which a rerun cannot create again", diverged=False
             )
         if name == Procedure.__name__:
             return self._standins.procedure(cast("int", detail.get("number")))
@@ -422,7 +416,7 @@ def _is_input(record: Record) -> bool:
 
 
 def _frames(record: Record) -> int:
-    """How many of the next frames belong to an input."""
+    """Number of the next frames that belong to an input."""
     if not (isinstance(record, Happened) and record.name == "read"):
         return 0
     frames = record.detail.get("frames")
@@ -430,6 +424,6 @@ def _frames(record: Record) -> int:
 
 
 def keep_of(about: Mapping[str, str]) -> Keep:
-    """What a trace kept of that which users wrote, by its first lines."""
+    """How much of the users' data a trace keeps, by its first lines."""
     word = about.get("payload", "").upper()
     return Keep[word] if word in Keep.__members__ else Keep.FULL

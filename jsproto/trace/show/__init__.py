@@ -1,1 +1,1 @@
-"""A trace for the eye: ladder, summary, view, and diagrams of machines."""
+"""Shows a trace to a person: ladder, summary, view, and diagrams of machines."""

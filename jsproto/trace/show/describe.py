@@ -1,8 +1,8 @@
-"""What one frame means, taken apart: its kind, and by name what it says.
+"""Describes one frame in detail: its kind, and the values that it holds, by name.
 
-Theory. The ladder tells a frame in one line; this is the same for somebody who has stopped at it.
-Names are the field's own words, units stand in them, and what a frame does not say is left out.
-Only the frame is looked at: what it answers is known by who saw the others.
+Theory. The ladder describes a frame in one line; this module gives the details of one frame. Names
+are those of NATS, with their units, and empty values are left out. Only the frame itself is read.
+The caller must know the other frames to find what it answers.
 """
 
 from __future__ import annotations
@@ -28,25 +28,26 @@ from jsproto.wire.headers import status_of
 
 Value: TypeAlias = str | int | float | bool
 
-#: The longest text that a field holds; a subject can be as long as a line.
+#: Highest length of a text in a field; a subject can be as long as a line.
 MOST_TEXT: Final = 1000
-#: Members of CONNECT that tell about the client and hold no secret.
+#: Members of CONNECT that describe the client and hold no secret.
 _CONNECT: Final = (
-    "name", "lang", "version", "protocol", "headers", "no_responders", "verbose", "pedantic", "echo",
+    "name", "lang", "version", "protocol", "headers", "no_responders", "verbose", "pedantic",
+    "echo",
 )  # fmt: skip
 
 
 class Meaning(NamedTuple):
     """A frame taken apart."""
 
-    #: ``delivery``, ``pull``, ``ack`` ...
+    #: Kind of the frame, such as ``delivery``, ``pull`` or ``ack``.
     kind: str
-    #: What it says, by name; nothing that is empty, zero or false.
+    #: Values by name, without those that are empty, zero or false.
     fields: Mapping[str, Value]
 
 
 def frame_meaning(frame: Frame) -> Meaning:
-    """What the server said."""
+    """Describe a frame of the server."""
     match frame:
         case tuple():
             sid, subject, reply, block, payload = frame
@@ -98,7 +99,7 @@ def frame_meaning(frame: Frame) -> Meaning:
 
 
 def command_meaning(command: ClientCommand) -> Meaning:
-    """What the client said."""
+    """Describe a command of the client."""
     match command:
         case ConnectLine():
             members = json_object(command.body) or {}
@@ -153,7 +154,7 @@ def _publish(command: PubLine) -> Meaning:
 
 
 def delivered_as(subject: str) -> AckSubject | None:
-    """What the ack subject of a delivery says, ``None`` if this is none."""
+    """Read the ack subject of a delivery; ``None`` if the subject is not one."""
     if not subject.startswith("$JS.ACK."):
         return None
     try:
@@ -181,7 +182,7 @@ def _short(value: Value) -> Value:
 
 
 def _plain(value: object) -> Value:
-    """A member that may be of any kind."""
+    """Convert a member of any type into a value for a field."""
     if value is None:
         return ""
     return value if isinstance(value, str | int | float) else json.dumps(value)

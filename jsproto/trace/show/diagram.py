@@ -1,12 +1,11 @@
-"""Diagrams of state machines, drawn from the tables that the machines follow.
+"""Draws diagrams of state machines from the tables that the machines follow.
 
-Theory. A machine's life is a mapping of states to the inputs that they take and where these lead;
-that is all there is to draw. The first state is where a machine begins, and so is one that no arrow
-leads to; a state that takes nothing is an end. Arrows that join the same two states become one with
-all their inputs, so the picture stays as small as the machine.
+Theory. A table maps each state to its inputs, and each input to the next state. A machine begins in
+the first state, or in a state that no other state leads to. A state without inputs is an end.
+Inputs between the same two states share one arrow, so the picture stays small.
 
-Text only: `mermaid` gives the picture in Mermaid's language, `tables` the words for those who read
-rather than look.
+The output is text. `mermaid` gives the picture in Mermaid's language, `tables` the words
+as Markdown.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ from typing import TypeAlias, TypeVar
 S = TypeVar("S", bound=Enum)
 W = TypeVar("W", bound=Enum)
 
-#: Where each input (what happens) leads in each state.
+#: For each state, its inputs and the state that each leads to.
 Transitions: TypeAlias = Mapping[S, Mapping[W, S]]
 
 
 def beginnings(table: Transitions[S, W]) -> list[S]:
-    """Where a machine can begin: the first state, and each that no other leads to."""
+    """List the states where a machine can begin: the first, and those that no other leads to."""
     reached = {to for state, ways in table.items() for to in ways.values() if to is not state}
     return [state for at, state in enumerate(table) if not at or state not in reached]
 
 
 def endings(table: Transitions[S, W]) -> list[S]:
-    """Where nothing can happen any more."""
+    """List the states without inputs."""
     return [state for state, ways in table.items() if not ways]
 
 
 def mermaid(table: Transitions[S, W]) -> str:
-    """The table as a Mermaid ``stateDiagram-v2``."""
+    """Draw the table as a Mermaid ``stateDiagram-v2``."""
     lines = ["stateDiagram-v2"]
     lines += [f"    [*] --> {state.name}" for state in beginnings(table)]
     for state, ways in table.items():
@@ -49,8 +48,9 @@ def mermaid(table: Transitions[S, W]) -> str:
 
 
 def tables(table: Transitions[S, W], meanings: Mapping[str, str]) -> str:
-    """States and inputs as two Markdown tables; ``meanings`` says in words what ``Enum.MEMBER``
-    stands for.
+    """Write states and inputs as two Markdown tables.
+
+    ``meanings`` maps ``Enum.MEMBER`` to its description.
     """
     nouns = [(f"`{state.name}`", meanings.get(_name(state), "")) for state in table]
     inputs: dict[W, dict[S, list[str]]] = {}
@@ -71,7 +71,7 @@ def tables(table: Transitions[S, W], meanings: Mapping[str, str]) -> str:
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Write a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {_cells(line)} |\n" for line in lines)
 

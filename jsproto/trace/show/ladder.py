@@ -1,9 +1,8 @@
-"""A trace as a ladder: one line for each frame and command, client left, server right; also as a
-Mermaid diagram.
+"""Shows a trace as a ladder, one line for each frame and command, or as a Mermaid diagram.
 
-Theory. A frame is told in one line that says what it is for: a pull shows what it asks, a status
-its code and text, a delivery its sequences. Payloads are told by their size. Text only; whoever
-prints it decides how wide and how much.
+Theory. A line says what its frame is for. It shows what a pull asks for, the code and text of a
+status, and the sequences of a delivery. A payload is shown by its size only. The output is text;
+the caller decides its width and amount.
 """
 
 from __future__ import annotations
@@ -33,8 +32,9 @@ _WIDTH: Final = 72
 
 
 class Rung(NamedTuple):
-    """One line of the ladder; ``way`` is ``>`` from the client, ``<`` from the server, ``!`` or
-    ``=`` beside it.
+    """A line of the ladder.
+
+    ``way`` is ``>`` for the client, ``<`` for the server, ``!`` for a verb and ``=`` for an event.
     """
 
     line: int
@@ -45,7 +45,7 @@ class Rung(NamedTuple):
 
 
 def rungs(records: Iterable[tuple[int, Record]]) -> Iterator[Rung]:
-    """The rungs of a trace, as they come."""
+    """Yield the rungs of a trace in order."""
     readers: dict[str, tuple[Parser, ClientCommandParser]] = {}
     for line, record in records:
         if isinstance(record, Happened | Wished):
@@ -69,7 +69,7 @@ def rungs(records: Iterable[tuple[int, Record]]) -> Iterator[Rung]:
 
 
 def frame_words(frame: Frame) -> str:
-    """What the server said, in one line."""
+    """Describe a frame of the server in one line."""
     match frame:
         case tuple():
             _, subject, reply, block, payload = frame
@@ -87,8 +87,9 @@ def frame_words(frame: Frame) -> str:
                     f", reply {reply}" if reply else ""
                 )
             return (
-                f"delivery {about.consumer_sequence} of {about.stream}.{about.consumer}: message {about.stream_sequence} "
-                f"on {subject} ({len(payload)} bytes), {about.num_pending} left"
+                f"delivery {about.consumer_sequence} of {about.stream}.{about.consumer}: "
+                f"message {about.stream_sequence} on {subject} ({len(payload)} bytes), "
+                f"{about.num_pending} left"
             )
         case Info():
             return f"INFO {frame.version}".rstrip() + (", lame duck" if frame.lame_duck else "")
@@ -99,7 +100,7 @@ def frame_words(frame: Frame) -> str:
 
 
 def command_words(command: ClientCommand) -> str:
-    """What the client said, in one line."""
+    """Describe a command of the client in one line."""
     match command:
         case ConnectLine():
             return "CONNECT"
@@ -125,7 +126,10 @@ def _publish(command: PubLine) -> str:
     if verb == "CONSUMER.MSG.NEXT" and len(names) > 1:
         pull = pull_of((names[0], names[1]), command.reply, payload, 0, 0)
         size = f" and {pull.max_bytes} bytes" if pull.max_bytes else ""
-        return f"pull {pull.batch}{size} from {names[0]}.{names[1]}, expires {seconds(pull.expires):g} s, to {command.reply}"
+        return (
+            f"pull {pull.batch}{size} from {names[0]}.{names[1]}, "
+            f"expires {seconds(pull.expires):g} s, to {command.reply}"
+        )
     if verb:
         return f"{verb} {' '.join(names)}".rstrip()
     return f"publish {subject} ({len(payload)} bytes)" + (
@@ -134,8 +138,9 @@ def _publish(command: PubLine) -> str:
 
 
 def visible(text: str) -> str:
-    """Text of a peer for a terminal: what does not print (controls, marks of direction, halves of a
-    surrogate pair) is written as an escape.
+    """Escape a peer's text for a terminal.
+
+    Characters that do not print become escapes: controls, marks of direction, lone surrogates.
     """
     if text.isprintable():
         return text
@@ -143,7 +148,7 @@ def visible(text: str) -> str:
 
 
 def as_text(rung: Rung, width: int = _WIDTH) -> str:
-    """A rung for a terminal."""
+    """Write a rung for a terminal."""
     arrow = {">": "──▶", "<": "◀──", "!": " ! ", "=": " = "}[rung.way]
     rung = rung._replace(conn=visible(rung.conn), words=visible(rung.words))
     words = rung.words if len(rung.words) <= width else rung.words[: width - 1] + "…"
@@ -151,7 +156,7 @@ def as_text(rung: Rung, width: int = _WIDTH) -> str:
 
 
 def mermaid(ladder: Iterable[Rung]) -> Iterator[str]:
-    """The ladder as a Mermaid ``sequenceDiagram``."""
+    """Write the ladder as a Mermaid ``sequenceDiagram``."""
     yield "sequenceDiagram"
     for rung in ladder:
         words = visible(rung.words).replace(";", ",").replace("#", "♯")

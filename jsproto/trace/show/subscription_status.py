@@ -1,14 +1,14 @@
-"""How each link stands after each frame, and every pull as a bar from its issue to its end.
+"""Shows the status of each link after each frame, and every pull as a span from issue to end.
 
-Theory. The Observer's books show what is so now; who looks back wants to know what was so then.
-After each frame the books of its link are read: what the client has asked for and not got, what it
-has not settled, what it has not answered. The Observer says which pulls a frame has changed, so
-only those are read again; a pull whose time is up is read again then, or when the server is heard
-again. Frames are told in the order of their rows; a row is whatever number the caller gives them.
+Theory. The Observer's records show the present, but a reader of a trace needs the past. So after
+each frame this module reads the records of its link: open pulls, unsettled deliveries, and missing
+answers. The Observer lists the pulls that a frame has changed, so only those are read again. A pull
+is also read again when it expires, or when the server sends something after its expiry. Frames come
+in the order of their rows; the caller chooses the row numbers.
 
-A server can serve a pull behind the loss of its link, if the client listens on its inbox again. So
-a message that no pull of its own link has asked for is put down to the oldest pull of a lost link
-that asked for it, and whose time is not up.
+A server can serve a pull after its link was lost, if the client listens on its inbox again. So a
+delivery that no pull of its own link asked for belongs to a pull of a lost link. It is the oldest
+one that asked for it and has not expired.
 """
 
 from __future__ import annotations
@@ -33,62 +33,62 @@ from jsproto.trace.observe.ledger import (
 )
 from jsproto.wire.subjects import subject_matches
 
-#: Time behind its expiry in which the server's word for a pull can still come.
+#: Time after its expiry in which a status for a pull can still come.
 LATE: Final = 5 * SECOND
-#: Pulls of lost links that are kept for what may still come for them, the newest of each consumer.
+#: Highest number of pulls of lost links that stay for each consumer; the newest.
 MOST_LOST: Final = 64
-#: How a bar ended of which neither the server nor the count says more.
+#: Fates of a pull which neither a status nor the count of messages has ended.
 OPEN: Final = "OPEN"
 UNSUBSCRIBED: Final = "UNSUBSCRIBED"
 UNHEARD: Final = "UNHEARD"
 
 
 class SubscriptionStatus(NamedTuple):
-    """One link, after a frame."""
+    """The status of a link after a frame."""
 
-    #: 1 while it stands.
+    #: 1 while the link is up.
     up: int
     subscriptions: int
     #: Requests to the API without an answer.
     requests: int
     #: Pulls that the server can still serve.
     pulls: int
-    #: Messages, and bytes, that it can still send for them.
+    #: Messages and bytes that the server can still send for them.
     messages: int
     bytes: int
-    #: Deliveries without a terminal ack of their own, of consumers that want acks or are not known.
+    #: Deliveries without a terminal ack, except of consumers that need none.
     unsettled: int
-    #: Questions of flow control without an answer.
+    #: Flow control requests without an answer.
     questions: int
     #: PINGs of the server without an answer.
     pings: int
 
 
-#: Of a link that has ended nothing stands.
+#: The status of a link that has ended.
 DOWN: Final = SubscriptionStatus(0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @define(eq=False, kw_only=True)
 class PullSpan:
-    """One pull, from its issue to its end."""
+    """A pull from its issue to its end."""
 
     number: int
     pull: SeenPull
     conn: str
     row: int
-    #: Messages that its reader asks for where nothing is owed, 0 if that is not known.
+    #: Messages that its reader requests when no pull is open; 0 if that is not known.
     bound: int = 0
-    #: The subscription of its inbox, ``""`` if there was none.
+    #: The sid of its inbox; ``""`` if there was no subscription.
     sid: str = ""
-    #: What came for it behind the end of its link.
+    #: Messages that came for it after the end of its link.
     more: int = 0
-    #: What the books of its link say of it: what it got, and the pulls, messages and bytes that it
-    #: has open.
+    #: Its last known state in the Observer's records: messages received; then open pulls, messages
+    #: and bytes.
     read: int = 0
     share: tuple[int, int, int] = (0, 0, 0)
     end_row: int = -1
     until: float = 0.0
-    #: `jsproto.jetstream.status.EndReason` in a word, or ``OPEN``, ``UNSUBSCRIBED``, ``UNHEARD``.
+    #: A member of `jsproto.jetstream.status.EndReason`, or ``OPEN``, ``UNSUBSCRIBED``, ``UNHEARD``.
     fate: str = OPEN
 
     @property
@@ -97,20 +97,20 @@ class PullSpan:
         return self.pull.got + self.more
 
     def close(self, row: int, at: float, fate: str) -> None:
-        """It ends here."""
+        """End the span in this row."""
         self.end_row, self.until, self.fate = row, at, fate
 
 
 @define(eq=False)
 class _StatusBook:
-    """What is counted of one link."""
+    """Counts of one link."""
 
     link: SeenLink
-    #: Pulls that are open, by subscription and number.
+    #: Open pulls by sid and number.
     open: dict[str, dict[int, PullSpan]] = Factory(dict[str, dict[int, PullSpan]])
-    #: Pulls whose time is up and that the server may not have read: it was not heard since.
+    #: Expired pulls that the server may not have read, because it was silent since.
     unread: list[PullSpan] = Factory(list[PullSpan])
-    #: When the server was heard last, as far as was looked.
+    #: Time at which the server was last known to send something.
     heard: int = 0
     pulls: int = 0
     messages: int = 0
@@ -119,14 +119,14 @@ class _StatusBook:
     answered: int = 0
 
     def count(self, bar: PullSpan, share: tuple[int, int, int]) -> None:
-        """A pull has so much open now."""
+        """Replace the share of a pull in the counts."""
         before, bar.share = bar.share, share
         self.pulls += share[0] - before[0]
         self.messages += share[1] - before[1]
         self.bytes += share[2] - before[2]
 
     def close(self, bar: PullSpan, row: int, at: float, fate: str) -> None:
-        """A pull of this link ends."""
+        """End the span of a pull of this link."""
         bar.close(row, at, fate)
         self.count(bar, (0, 0, 0))
         bars = self.open.get(bar.sid)
@@ -137,16 +137,16 @@ class _StatusBook:
 
     @property
     def bars(self) -> list[PullSpan]:
-        """All that are open."""
+        """All open spans."""
         return [bar for bars in self.open.values() for bar in bars.values()]
 
 
 @final
 class Standings:
-    """The books of all links.
+    """Keeps the status of all links.
 
     Attributes:
-        bars: every pull that was seen, by number.
+        bars: all pulls that were seen, by number.
     """
 
     __slots__ = ("_books", "_due", "_known", "_lost", "_own", "_unsubscribed", "bars")
@@ -155,18 +155,16 @@ class Standings:
         self.bars: dict[int, PullSpan] = {}
         self._known: dict[SeenPull, PullSpan] = {}
         self._books: dict[str, _StatusBook] = {}
-        #: When a pull is to be read again: time, and its number.
+        #: Heap of times at which pulls are read again, with their numbers.
         self._due: list[tuple[int, int]] = []
-        #: Of lost links: pulls that were not over, by consumer.
+        #: Open pulls of lost links, by consumer.
         self._lost: dict[ConsumerKey, deque[PullSpan]] = {}
-        #: Of the frame that is being read: a subscription that may be ended, and its own pull.
+        #: The subscription that the current frame may end, and the pull that it belongs to.
         self._unsubscribed = ""
         self._own = -1
 
     def hear(self, fact: Fact, row: int, at: float) -> None:
-        """What the Observer tells of the frame in this row, at once: the books show what was known
-        before it.
-        """
+        """Take a fact about the frame in this row, before the Observer updates its records."""
         match fact:
             case PullIssued():
                 self._pulled(self._book(fact.link, row, at), fact, row, at)
@@ -199,18 +197,18 @@ class Standings:
         changed: Sequence[SeenPull] = (),
         consumer: ConsumerKey | None = None,
     ) -> tuple[SubscriptionStatus, int]:
-        """The frame in this row has changed the books.
+        """Update the status after the frame in this row.
 
         Args:
-            link: its link.
-            sid: the subscription that the server's frame is for, ``""`` if it is for none.
-            row: its row.
-            at: its time.
-            changed: the pulls that it changed, as the Observer says.
-            consumer: whose delivery it is, ``None`` if it is none.
+            link: link of the frame.
+            sid: subscription of a server frame; ``""`` if it has none.
+            row: row of the frame.
+            at: time of the frame, in seconds.
+            changed: pulls that the frame changed, as the Observer lists them.
+            consumer: consumer of a delivery; ``None`` for other frames.
 
         Returns:
-            How the link stands now, and the number of the pull that the frame belongs to, -1 if
+            The status of the link, and the number of the pull that the frame belongs to; -1 if
             there is none.
         """
         own, self._own = self._own, -1
@@ -234,19 +232,19 @@ class Standings:
         return self._standing(link), own
 
     def delivered(self, link: SeenLink, row: int, at: float) -> None:
-        """A delivery came that wants an ack."""
+        """Count a delivery that needs an ack."""
         if link.up:
             self._book(link, row, at).unsettled += 1
 
     def lost(self, conn: str, row: int, at: float) -> None:
-        """The link of this connection has ended, and all that it had asked for with it."""
+        """End the link of this connection, and the spans of its open pulls."""
         book = self._books.pop(conn, None)
         for bar in () if book is None else book.bars:
             bar.close(row, at, EndReason.DISCONNECTED.value)
             self._lost.setdefault(bar.pull.consumer, deque(maxlen=MOST_LOST)).append(bar)
 
     def finish(self, row: int, at: float) -> None:
-        """The trace ends here: pulls whose time was up before have ended then, others are open."""
+        """End the trace: a pull that expired before ended then, and other pulls are open."""
         for book in self._books.values():
             for bar in book.bars:
                 over = bar.pull.over(nanoseconds(at))
@@ -254,8 +252,9 @@ class Standings:
                 bar.close(row, until, _unsaid(over=over))
 
     def as_json(self, rows: int) -> list[dict[str, object]]:
-        """The pulls of so many rows as plain data, in the order of their numbers; `finish` comes
-        before.
+        """Give the pulls of the first ``rows`` rows as plain data, in the order of their numbers.
+
+        Call `finish` first.
         """
         return [
             {
@@ -279,7 +278,7 @@ class Standings:
             if bar.end_row >= 0 and bar.row < rows
         ]
 
-    # ------------------------------------------------------------------------------------------ the books
+    # ------------------------------------------------------------------------------------ the books
 
     def _book(self, link: SeenLink, row: int, at: float) -> _StatusBook:
         book = self._books.get(link.conn)
@@ -304,7 +303,7 @@ class Standings:
             heappush(self._due, (pull.at + pull.expires, bar.number))
 
     def _changed(self, bar: PullSpan, row: int, at: float) -> bool:
-        """A frame changed this pull; whether something came for it, or it ended."""
+        """Read a changed pull again; whether something came for it, or it ended."""
         pull, now = bar.pull, nanoseconds(at)
         grew = pull.got > bar.read or (pull.end is not None and bar.fate != pull.end.value)
         bar.read = pull.got
@@ -315,9 +314,7 @@ class Standings:
             else:
                 book.close(bar, row, at, pull.end.value)
         elif book is not None:
-            if (
-                bar.end_row >= 0
-            ):  # it was taken for filled, and is not: another pull has got what was put down to it
+            if bar.end_row >= 0:  # it only seemed filled: its messages belong to another pull
                 bar.close(-1, 0.0, OPEN)
                 book.open.setdefault(bar.sid, {})[bar.number] = bar
                 if pull.expires:
@@ -326,13 +323,14 @@ class Standings:
         return grew
 
     def _of(self, bar: PullSpan) -> _StatusBook | None:
-        """The books of the link on which a pull was sent, ``None`` if it has ended."""
+        """The counts of the link that carried a pull; ``None`` if the link has ended."""
         book = self._books.get(bar.conn)
         return book if book is not None and book.link is bar.pull.link else None
 
     def _late(self, link: SeenLink, sid: str, consumer: ConsumerKey, row: int, at: float) -> int:
-        """A delivery that no pull of its link has asked for: the number of the pull of a lost link
-        that it is for, else -1.
+        """Find the pull of a lost link to which a delivery belongs.
+
+        No pull of the delivery's own link asked for it. The result is the pull's number, or -1.
         """
         interest = link.interests.get(sid)
         if interest is None:
@@ -349,7 +347,7 @@ class Standings:
         return -1
 
     def _heard(self, book: _StatusBook, row: int, at: float) -> None:
-        """Pulls that the server may not have read are looked at when it was heard again."""
+        """Read pulls again that the server may not have read, if it has sent something since."""
         if book.unread and book.heard != book.link.heard:
             unread, book.unread = book.unread, []
             for bar in unread:
@@ -357,8 +355,9 @@ class Standings:
         book.heard = book.link.heard
 
     def _look(self, bar: PullSpan, row: int, now: int) -> None:
-        """A pull whose time is up is over, or the server may not have read it yet: then it is over
-        later.
+        """Read an expired pull again.
+
+        It has ended, or the server may not have read it yet. Then it ends later.
         """
         book, pull = self._of(bar), bar.pull
         if book is None or bar.end_row >= 0:
@@ -392,10 +391,10 @@ class Standings:
 
 
 def _unsaid(*, over: bool) -> str:
-    """How a pull ended of which the server never said it."""
+    """Fate of a pull whose end the server did not report."""
     return EndReason.DEADLINE.value if over else OPEN
 
 
 def _share(pull: SeenPull, now: int) -> tuple[int, int, int]:
-    """What a pull that has not ended has open: itself, messages and bytes."""
+    """What an open pull adds to the counts: itself, messages and bytes."""
     return (0, 0, 0) if pull.over(now) else (1, pull.left, pull.left_bytes)

@@ -1,6 +1,4 @@
-"""A trace in a few numbers: what was said on each link, every pull with its fate, and what stands
-out.
-"""
+"""Counts what a trace holds: commands, requests, statuses, and each pull with its fate."""
 
 from __future__ import annotations
 
@@ -26,18 +24,18 @@ from jsproto.trace.observe.facts import (
 from jsproto.trace.observe.ledger import SeenPull, seconds
 from jsproto.trace.observe.observer import Observer
 
-#: Pulls of which the fate is kept, the first of a trace.
+#: Highest number of pulls whose fate is kept; the first of a trace.
 MOST_PULLS: Final = 1000
 
 
 @final
 class Summary:
-    """Books of one trace for people.
+    """Counts of one trace for a reader.
 
     Attributes:
-        commands: what clients said, by operation; JetStream's own apart.
-        statuses: statuses that ended pulls, by code and text.
-        pulls: the first pulls; each shows what became of it.
+        commands: number of client commands by operation.
+        statuses: number of statuses that ended pulls, by code and text.
+        pulls: the first pulls, each with its current state.
     """
 
     __slots__ = ("asked", "at", "commands", "observer", "pulls", "records", "statuses")
@@ -52,7 +50,7 @@ class Summary:
         self.at = 0.0
 
     def feed(self, line: int, record: Record) -> None:
-        """One record."""
+        """Count one record."""
         self.records += 1
         self.at = record.at
         self.observer.feed(line, record)
@@ -91,7 +89,7 @@ class Summary:
                 pass
 
     def as_json(self) -> dict[str, object]:
-        """The summary as plain data."""
+        """Give the summary as plain data."""
         return {
             "seconds": self.at,
             "records": self.records,

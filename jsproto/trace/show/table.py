@@ -1,10 +1,9 @@
-"""The table that a view of a trace is: columns for all rows at once, and packed blocks for what is
-looked at row by row.
+"""The table in a view of a trace: columns for all rows, and packed blocks for the details.
 
-Theory. A page that opens a hundred thousand rows reads few and small things of each: numbers, and
-words of one line. So each of these is a column, and what repeats (connections, kinds, how a link
-stands) is a number in a column and stands once beside it. The fields and bytes of a row are JSON in
-a block of many rows, packed as soon as the block is full; whoever looks unpacks one block.
+Theory. A page that shows a hundred thousand rows needs small values of each: numbers, and a line of
+words. Each of these is a column. A value that repeats (connection, kind, status of a link) is
+stored once, and the column holds its number. Fields and bytes of a row are JSON in a block of many
+rows. A full block is packed at once, and the page unpacks only the block that it needs.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from typing import Final, TypeVar, final
 from jsproto.trace.show.describe import Meaning, Value
 from jsproto.trace.show.subscription_status import SubscriptionStatus
 
-#: Rows of one block.
+#: Rows in one block.
 BLOCK: Final = 512
-#: Characters of the words, and of the bytes, of one row that are kept.
+#: Highest number of characters of a row: of its words, and of its bytes as text.
 MOST_WORDS: Final = 300
 MOST_SHOWN: Final = 4096
-#: Whole numbers that every reader of JSON knows exactly.
+#: Integers from here on may lose digits in a JSON reader.
 _EXACT: Final = 2**53
-#: Times are kept in whole microseconds, the latest that is told apart is some thirty years.
+#: Times are whole microseconds. Times after the latest (about thirty years) count as the latest.
 _MICRO: Final = 1_000_000
 _LATEST: Final = 1e9
 
@@ -72,20 +71,20 @@ class Table:
         pull: int = -1,
         pair: int = -1,
     ) -> None:
-        """One row.
+        """Append a row.
 
         Args:
-            line: the line of the trace.
-            at: seconds; never back, whatever it says.
-            conn: the connection.
+            line: line of the trace.
+            at: seconds; a time before that of the last row counts as the same.
+            conn: name of the connection.
             way: as in `jsproto.trace.show.ladder.Rung`, or ``.`` for time that passes.
-            words: one line.
+            words: description in one line.
             meaning: kind and fields.
             size: bytes of the frame.
-            text: its bytes as the format ``.trace`` shows them.
-            standing: how its link stands behind it, ``None`` where there is no link.
-            pull: the number of the pull that it belongs to, -1 if there is none.
-            pair: the row that it answers, -1 if it answers none.
+            text: bytes of the frame as the format ``.trace`` shows them.
+            standing: status of its link after it; ``None`` without a link.
+            pull: number of the pull that it belongs to; -1 if there is none.
+            pair: row that it answers; -1 if there is none.
         """
         self._at = max(self._at, int(min(at, _LATEST) * _MICRO))
         self._ways.append(way)
@@ -108,8 +107,9 @@ class Table:
             self.pack()
 
     def pack(self) -> None:
-        """Packs the rows of the last block, full or not; nothing may be added behind one that is
-        not.
+        """Pack the rows of the last block, full or not.
+
+        After a block that is not full, no row may follow.
         """
         if self._details:
             self.blocks.append(
@@ -118,7 +118,7 @@ class Table:
             self._details = []
 
     def as_json(self) -> dict[str, object]:
-        """The columns as plain data."""
+        """Give the columns as plain data."""
         return {
             "rows": {"way": "".join(self._ways), **self._columns},
             "conns": list(self._conns),
@@ -130,7 +130,7 @@ class Table:
 
 
 def _number(known: dict[_T, int], value: _T) -> int:
-    """The number of a value that may have been seen before."""
+    """Number of a value, which may be known already."""
     return known.setdefault(value, len(known))
 
 

@@ -1,13 +1,12 @@
-"""A trace for the eye: a row for each frame with what was so before and behind it, each pull from
-issue to end, and the findings.
+"""Prepares a trace for a page: a row for each frame with the status after it, pulls, and findings.
 
-Theory. The lint reads the trace frame by frame, so whatever it and its Observer say belongs to one
-row. What comes out is plain data for a page that knows nothing of the protocol: words, fields and
-names are made here. Bytes are shown as the format ``.trace`` shows them
-(`jsproto.trace.formats.redaction`), so no secret gets into a view either.
+Theory. The judge reads the trace frame by frame, so each of its findings belongs to one row. The
+output is plain data for a page that knows nothing of the protocol: this module makes words, fields
+and names. Bytes are shown as in the format ``.trace`` (`jsproto.trace.formats.redaction`), so a
+view holds no secret.
 
-Rows are bounded; those before the first wanted line are read but not shown, so the middle of a long
-trace is seen as it was.
+The number of rows is bounded. Records before the first wanted line are read but not shown, so the
+middle of a long trace has the right status.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from jsproto.wire.frames import Control, Frame
 from jsproto.wire.parser import Parser
 
 FORMAT: Final = "jsproto-view/1"
-#: Rows that one view holds.
+#: Highest number of rows in one view.
 MOST_ROWS: Final = 200_000
 
 _UNREADABLE: Final = Meaning("unreadable", {})
@@ -57,7 +56,7 @@ _RULES: Final = {rule.name: rule for rule in RULES}
 
 @define(eq=False)
 class _Wire:
-    """What reads the bytes of one link."""
+    """The framers and the parser of one link."""
 
     server: Framer = Factory(Framer)
     client: Framer = Factory(Framer)
@@ -66,16 +65,16 @@ class _Wire:
 
 @final
 class Viewing:
-    """Reads one trace and holds its view.
+    """Reads one trace and builds its view.
 
     Args:
-        keep: what of users' payloads and subjects is shown; secrets of CONNECT never are.
-        first: the first line of the trace that is shown.
-        last: the last one, ``None`` for the end.
+        keep: how much of the users' data is shown; secrets of CONNECT never are.
+        first: first line of the trace that is shown.
+        last: last line that is shown; ``None`` for the end.
 
     Attributes:
         table: the rows.
-        left_out: rows of wanted lines that had no place.
+        left_out: number of rows that did not fit.
     """
 
     __slots__ = (
@@ -105,23 +104,23 @@ class Viewing:
         self._standings = Standings()
         self._wires: dict[str, _Wire] = {}
         self._findings: list[tuple[int, str, str]] = []
-        #: Line, row and time of what is being read; a row that is not shown has the number of the
-        #: next that is.
+        #: Line, row and time of the current record. A record that is not shown has the row of the
+        #: next one that is.
         self._now: tuple[int, int, float] = (0, 0, 0.0)
-        #: What the Observer said of the frame that is being read.
+        #: The command in the current frame, as the Observer reported it.
         self._command: ClientCommand | None = None
-        #: The row that it answers, and the rows that wait for an answer, by connection and the
-        #: subject where it is to come; for PONGs by who says them.
+        #: The row that the current frame answers. Then rows that wait for an answer, by connection
+        #: and reply subject (for a PONG, by the direction that it comes from).
         self._pair = -1
         self._asked: dict[tuple[str, str], int] = {}
         #: Rows of deliveries without an ack, by connection and ack subject.
         self._unacked: dict[tuple[str, str], int] = {}
-        #: Whose delivery is being read.
+        #: Consumer of the current delivery.
         self._consumer: ConsumerKey | None = None
         self._said: dict[str, Value] = {}
 
     def feed(self, line: int, record: Record) -> None:
-        """One record, which stands in this line."""
+        """Read one record, found in this line."""
         if isinstance(record, Received | Sent):
             wire = self._wires.get(record.conn)
             if wire is None:
@@ -146,7 +145,7 @@ class Viewing:
                 pass
 
     def finish(self) -> None:
-        """The trace ends here."""
+        """End the trace."""
         line, _, at = self._now
         for conn in list(self._wires):
             self._ended(line, at, conn)
@@ -154,11 +153,11 @@ class Viewing:
         self.table.pack()
 
     def as_json(self, name: str, about: Mapping[str, str]) -> dict[str, object]:
-        """The view as plain data, but for the blocks of its table; `finish` comes before.
+        """Give the view as plain data, without the blocks of its table. Call `finish` first.
 
         Args:
-            name: what the trace is called.
-            about: what it says about itself.
+            name: name of the trace.
+            about: description of the trace, from its first lines.
         """
         counted = self._lint.counted
         return {
@@ -192,8 +191,9 @@ class Viewing:
         }
 
     def _limits(self) -> dict[str, int]:
-        """How many deliveries of each consumer may be unsettled, of those that limit them and whose
-        configuration was seen.
+        """The highest number of unsettled deliveries of each consumer.
+
+        Only consumers with such a limit and a known configuration are listed.
         """
         limits = {
             ".".join(key): number(consumer.config, "max_ack_pending")
@@ -201,12 +201,10 @@ class Viewing:
         }
         return {name: limit for name, limit in limits.items() if limit > 0}
 
-    # ------------------------------------------------------------------------------------------ records
+    # -------------------------------------------------------------------------------------- records
 
     def _frame(self, line: int, record: Received | Sent, piece: Piece, frame: Frame | None) -> None:
-        """One frame of the client or of the server; ``frame`` is what the server's says, if it can
-        be read.
-        """
+        """Show a frame of either direction; ``frame`` is a server frame, if it can be read."""
         conn, data = record.conn, b"".join(piece)
         self._move(line, record.at)
         if isinstance(frame, tuple):
@@ -239,9 +237,7 @@ class Viewing:
         )
 
     def _ended(self, line: int, at: float, conn: str) -> None:
-        """A link ends, or another begins in its place; a frame of it that never became whole is
-        told.
-        """
+        """End the link of a connection, and show a frame that it left unfinished."""
         wire = self._wires.pop(conn, None)
         for way in "<>":
             self._asked.pop((conn, way), None)
@@ -253,10 +249,10 @@ class Viewing:
                     conn, way, f"{left} bytes of a frame that never became whole", _UNREADABLE
                 )
 
-    # ------------------------------------------------------------------------------------------ one row
+    # -------------------------------------------------------------------------------------- one row
 
     def _move(self, line: int, at: float) -> None:
-        """What comes next stands in this line, and in the next row if it has one."""
+        """Move to a record of this line, which gets the next row if it has one."""
         row = -1 if line < self._lines[0] else len(self.table)
         self._now = (line, row, at)
         self._command = None
@@ -265,7 +261,7 @@ class Viewing:
         self._said = {}
 
     def _judged(self, record: Record) -> bool:
-        """The lint reads it; whether it found something."""
+        """Let the judge read the record; whether it has a finding."""
         line, row, _ = self._now
         found = self._lint.feed(line, record)
         self._findings += [(row, each.rule, each.words) for each in found]
@@ -309,10 +305,10 @@ class Viewing:
             pair=self._pair if self._pair < row else -1,
         )
 
-    # ------------------------------------------------------------------------------------------ what belongs together
+    # ------------------------------------------------------------------------ what belongs together
 
     def _answers(self, conn: str, subject: str) -> None:
-        """A message of the server: is it the answer to something?"""
+        """Find the row or line that a message of the server answers."""
         self._pair = self._asked.pop((conn, subject), -1)
         link = self._lint.observer.link(conn)
         asked = None if link is None else link.requests.get(subject) or link.publishes.get(subject)
@@ -333,7 +329,7 @@ class Viewing:
             self._standings.delivered(link, row, at)
 
     def _spoken(self, conn: str, command: ClientCommand) -> None:
-        """A command of the client: does it ask for an answer, or is it the ack of a delivery?"""
+        """Find what a command of the client answers, and note an answer that it expects."""
         _, row, _ = self._now
         if command is ClientVerb.PING:
             self._asked.setdefault((conn, "<"), row)

@@ -365,7 +365,10 @@ def test_a_recorded_session_is_said_again_byte_for_byte(story, keep):
     again = rerun(text)
 
     if (story, keep) == ("pushes", Keep.NONE):  # where they listen need not be in such a trace
-        assert "a PushSubscription is opened, which cannot be made again" in again.stop.words
+        assert (
+            "the user opened a PushSubscription, which a rerun cannot create again"
+            in again.stop.words
+        )
         return
     assert again.stop is None, text
     assert again.frames > 15
@@ -418,7 +421,7 @@ def test_a_machine_that_asks_later_is_found_at_the_first_pull_that_differs(monke
 
     assert (stop.line, stop.diverged) == (second, True)
     assert stop.words.startswith("recorded is PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.")
-    assert stop.words.endswith("our machines say nothing")
+    assert stop.words.endswith("got nothing")
     assert int(stop.context[-1].split()[0]) < second
     assert "= taken" in "".join(stop.context)
 
@@ -427,7 +430,7 @@ def test_another_clock_is_found(monkeypatch):
     text = lost(play_of("lost"))
     monkeypatch.setattr("jsproto.core.connection.link.Link.quiet", lambda self, now: False)
 
-    assert "our machines say" in rerun(text).stop.words
+    assert "expected the recorded" in rerun(text).stop.words
 
 
 def without(text, found, at=0):
@@ -451,23 +454,23 @@ def before(text, found, line, at=0):
 PING = "> a PING"
 #: What is done to the text of a session, and what the rerun says to it.
 DAMAGES = {
-    "one word less": (lambda text: without(text, PING), "expected nothing more, our machines say PING"),
-    "the last word less": (lambda text: without(text, PING, -1), "our machines go on: PING"),
-    "one word more": (lambda text: behind(text, PING, PING + r"\r\n"), "our machines say nothing"),
-    "no entropy": (lambda text: without(text, "= a entropy", -1), "our machines draw 4 bytes of entropy"),
+    "one word less": (lambda text: without(text, PING), "expected nothing more, got PING"),
+    "the last word less": (lambda text: without(text, PING, -1), "expected the end of the output, got PING"),
+    "one word more": (lambda text: behind(text, PING, PING + r"\r\n"), "got nothing"),
+    "no entropy": (lambda text: without(text, "= a entropy", -1), "got a draw of 4 bytes"),
     "no beginning of entropy": (lambda text: without(text, "= a entropy"), "LocalProtocolError"),
     "no entropy at all": (lambda text: "\n".join(each for each in text.split("\n") if " entropy " not in each), "LocalProtocolError"),
     "more entropy": (lambda text: before(text, "= a tick", '= a entropy {"bytes": "00"}'), "expected that entropy is drawn"),
-    "no step": (lambda text: without(text, "= a step", -1), "our machines let it go on"),
+    "no step": (lambda text: without(text, "= a step", -1), "got another step"),
     "more steps": (lambda text: before(text, "= a tick", '= a step {"number": 1, "sleep": 3}'), "expected that procedure 1 goes on to {'number': 1, 'sleep': 3}"),
     "more taken": (lambda text: text.replace('"count": 1', '"count": 2'), "expected 2 items to be handed out, got 1"),
     "taken of nobody": (lambda text: before(text, "= a tick", '= a taken {"number": 99, "count": 1}'), "there is none"),
     "an error taken": (lambda text: before(text, "= a taken", '= a taken {"number": 4, "count": 1}', -1), "got SlowConsumer"),
     "a verb that nobody knows": (lambda text: behind(text, PING, "! a dance"), "expected a verb that is known, got 'dance'"),
     "another number": (lambda text: text.replace('"number": 1, "args"', '"number": 7, "args"'), "expected"),
-    "arguments of nobody": (lambda text: text.replace('"Subscription"', '"Ghost"'), "can be made again, got 'Ghost'"),
+    "arguments of nobody": (lambda text: text.replace('"Subscription"', '"Ghost"'), "can be created again, got 'Ghost'"),
     "other arguments": (lambda text: text.replace('"policy": "DROP_OLDEST"', '"policy": "DROP_ALL"'), "expected the arguments of a Subscription"),
-    "no arguments": (lambda text: text.replace('"args": {"subject": "s.a", "limit": 4}', '"args": 3'), "can be made again"),
+    "no arguments": (lambda text: text.replace('"args": {"subject": "s.a", "limit": 4}', '"args": 3'), "can be created again"),
     "a close of nobody": (lambda text: before(text, "! a drain", '! a close {"number": 99}'), None),
     "a second beginning": (lambda text: behind(text, PING, '= a begin {"start": 0}'), "expected one connection in a trace"),
     "a beginning without options": (lambda text: text.replace('"options"', '"opinions"'), "expected the options of a connection, got None"),
@@ -481,7 +484,7 @@ DAMAGES = {
     "a step of nobody": (lambda text: behind(text, "= a tick", '= a step {"number": [1]}'), "TypeError"),
     "introduced in other words": (lambda text: text.replace(r"> a CONNECT {", r"> a CONNECT 5{"), "recorded is CONNECT 5{"),
     "introduced in no words": (lambda text: re.sub("> a CONNECT .*", "> a CONNECT 5", text), "recorded is CONNECT 5"),
-    "not introduced": (lambda text: behind(text, "> a CONNECT", r"> a CONNECT {}\r\n"), "our machines say PING"),
+    "not introduced": (lambda text: behind(text, "> a CONNECT", r"> a CONNECT {}\r\n"), "got PING"),
 }  # fmt: skip
 
 
@@ -564,7 +567,7 @@ def test_what_cannot_be_made_again_is_named_with_its_line():
     again = rerun(text)
 
     assert not again.diverged
-    assert again.stop.words == "a PublishWindow is opened, which cannot be made again from a trace"
+    assert again.stop.words == "the user opened a PublishWindow, which a rerun cannot create again"
     assert text.splitlines()[again.stop.line - 1].startswith('! a open {"of": "PublishWindow"')
     assert again.frames == 2
 
@@ -594,7 +597,7 @@ def test_what_holds_more_than_a_trace_can_say_cannot_be_made_again(opened):
     play = Play()
     play.open(opened())
 
-    assert "cannot be made again" in rerun(play.end()).stop.words
+    assert "cannot create again" in rerun(play.end()).stop.words
 
 
 class Subjects(View[str]):
