@@ -365,7 +365,7 @@ def test_replay_shows_where_our_machines_go_another_way(tmp_path, capsys):
 
     assert main(["replay", str(tmp_path)]) == 1
     out = capsys.readouterr().out
-    assert f"own.trace, line {line}: run again, recorded is SUB b 2" in out
+    assert f"own.trace, line {line}: run again, expected the recorded SUB b 2" in out
     assert "got SUB a 2" in out
     assert "! open" in out
     assert main(["replay", "--json", str(tmp_path)]) == 1

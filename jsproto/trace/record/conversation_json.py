@@ -300,7 +300,7 @@ def _members(value: object, without: frozenset[str] = frozenset()) -> dict[str, 
 
 def _read(way: Way, value: object) -> object:
     if way is None:
-        raise ValueError("expected no such argument, because it cannot be written")
+        raise ValueError("expected no such argument, it cannot be written")
     if issubclass(way, Enum):
         return way[cast("str", value)]
     if issubclass(way, bytes):

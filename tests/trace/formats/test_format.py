@@ -128,7 +128,7 @@ def test_time_does_not_run_back():
         (b"{}\n", "schema jsproto-trace/1"),
         (b"{\n", "Expecting"),
         (b"[" * 50 + b"\n", "raw recording's JSON object"),
-        (b"#jsproto-trace/2", "breaks off"),
+        (b"#jsproto-trace/2", "got the end of the file"),
         (b"#jsproto-trace/2\n: \n", "a name of one word"),
     ],
 )
@@ -141,7 +141,7 @@ def test_a_file_that_breaks_off_is_told_and_what_was_whole_is_read():
     records = read_trace(lines(b"> a PING") + b"> a PO").records()
 
     assert next(records)[1].data == b"PING"
-    with pytest.raises(TraceError, match="breaks off") as raised:
+    with pytest.raises(TraceError, match="got the end of the file") as raised:
         next(records)
     assert raised.value.line == 3
 

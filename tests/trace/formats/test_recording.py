@@ -124,7 +124,7 @@ def test_the_first_line_says_what_was_played_and_counted():
         ),
         (
             lines({"t": 1.0, "dir": "s2c", "z64": b64(zlib.compress(LONG)), "len": 5}),
-            "line 2 of a recording: expected z64 of 5 bytes, got another length",
+            "line 2 of a recording: expected z64 of 5 bytes, got another size",
         ),
     ],
 )

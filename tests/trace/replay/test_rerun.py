@@ -420,7 +420,7 @@ def test_a_machine_that_asks_later_is_found_at_the_first_pull_that_differs(monke
     second = numbered(text, "> a PUB $JS.API.CONSUMER.MSG.NEXT.S.C")[1]
 
     assert (stop.line, stop.diverged) == (second, True)
-    assert stop.words.startswith("recorded is PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.")
+    assert stop.words.startswith("expected the recorded PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.")
     assert stop.words.endswith("got nothing")
     assert int(stop.context[-1].split()[0]) < second
     assert "= taken" in "".join(stop.context)
@@ -460,13 +460,13 @@ DAMAGES = {
     "no entropy": (lambda text: without(text, "= a entropy", -1), "got a draw of 4 bytes"),
     "no beginning of entropy": (lambda text: without(text, "= a entropy"), "LocalProtocolError"),
     "no entropy at all": (lambda text: "\n".join(each for each in text.split("\n") if " entropy " not in each), "LocalProtocolError"),
-    "more entropy": (lambda text: before(text, "= a tick", '= a entropy {"bytes": "00"}'), "expected that entropy is drawn"),
+    "more entropy": (lambda text: before(text, "= a tick", '= a entropy {"bytes": "00"}'), "expected that the machines draw the recorded entropy"),
     "no step": (lambda text: without(text, "= a step", -1), "got another step"),
-    "more steps": (lambda text: before(text, "= a tick", '= a step {"number": 1, "sleep": 3}'), "expected that procedure 1 goes on to {'number': 1, 'sleep': 3}"),
+    "more steps": (lambda text: before(text, "= a tick", '= a step {"number": 1, "sleep": 3}'), "expected that the machines resume procedure 1 up to {'number': 1, 'sleep': 3}"),
     "more taken": (lambda text: text.replace('"count": 1', '"count": 2'), "expected 2 items to be handed out, got 1"),
-    "taken of nobody": (lambda text: before(text, "= a tick", '= a taken {"number": 99, "count": 1}'), "there is none"),
+    "taken of nobody": (lambda text: before(text, "= a tick", '= a taken {"number": 99, "count": 1}'), "got none"),
     "an error taken": (lambda text: before(text, "= a taken", '= a taken {"number": 4, "count": 1}', -1), "got SlowConsumer"),
-    "a verb that nobody knows": (lambda text: behind(text, PING, "! a dance"), "expected a verb that is known, got 'dance'"),
+    "a verb that nobody knows": (lambda text: behind(text, PING, "! a dance"), "expected a known verb, got 'dance'"),
     "another number": (lambda text: text.replace('"number": 1, "args"', '"number": 7, "args"'), "expected"),
     "arguments of nobody": (lambda text: text.replace('"Subscription"', '"Ghost"'), "can be created again, got 'Ghost'"),
     "other arguments": (lambda text: text.replace('"policy": "DROP_OLDEST"', '"policy": "DROP_ALL"'), "expected the arguments of a Subscription"),
@@ -478,12 +478,12 @@ DAMAGES = {
     "a beginning at no time": (lambda text: text.replace('"start": 0.0', '"start": "now"'), "expected a number of seconds, got 'now'"),
     "refused, which was none": (lambda text: before(text, "= a tick", '= a refused {"of": "Flush", "number": 3, "args": {}}'), "expected that the conversation is refused"),
     "a read of no number": (lambda text: text.replace('{"frames": 2}', '{"frames": "two"}'), None),
-    "arguments that are never told": (lambda text: text.replace('"stall": 0.6', '"headers": 3'), "nothing can be told of it"),
+    "arguments that are never told": (lambda text: text.replace('"stall": 0.6', '"headers": 3'), "it cannot be written"),
     "a size that nobody has": (lambda text: text.replace('"payload": 12', '"payload": 9000000000'), "expected a size"),
     "entropy that is none": (lambda text: behind(text, "= a tick", '= a entropy {"bytes": "zz"}'), "ValueError"),
     "a step of nobody": (lambda text: behind(text, "= a tick", '= a step {"number": [1]}'), "TypeError"),
-    "introduced in other words": (lambda text: text.replace(r"> a CONNECT {", r"> a CONNECT 5{"), "recorded is CONNECT 5{"),
-    "introduced in no words": (lambda text: re.sub("> a CONNECT .*", "> a CONNECT 5", text), "recorded is CONNECT 5"),
+    "introduced in other words": (lambda text: text.replace(r"> a CONNECT {", r"> a CONNECT 5{"), "expected the recorded CONNECT 5{"),
+    "introduced in no words": (lambda text: re.sub("> a CONNECT .*", "> a CONNECT 5", text), "expected the recorded CONNECT 5"),
     "not introduced": (lambda text: behind(text, "> a CONNECT", r"> a CONNECT {}\r\n"), "got PING"),
 }  # fmt: skip
 
@@ -664,7 +664,7 @@ def test_credentials_tls_and_their_failures_are_told_again_and_are_in_no_trace()
     assert "unauthenticated" in paper.text
     assert "secured" in paper.text
     stop = rerun(paper.text.replace('"tls_required":true', '"tls_required":false')).stop
-    assert "recorded is CONNECT" in stop.words
+    assert "expected the recorded CONNECT" in stop.words
 
 
 def test_what_a_trace_kept_is_in_its_first_lines():
