@@ -31,7 +31,15 @@ DEBIAN_VERSION = "2.9.10"  # older than anything on PyPI; Debian 12 carries it
 # ones.
 settings.register_profile("jsproto", deadline=None)
 settings.register_profile("jsproto-ci", deadline=None, derandomize=True)
-settings.load_profile("jsproto-ci" if os.environ.get("CI") else "jsproto")
+#: The quick loop (`python tests/run.py quick`) tries few examples.
+settings.register_profile("jsproto-few", deadline=None, max_examples=10)
+settings.load_profile(
+    "jsproto-few"
+    if os.environ.get("JSPROTO_EXAMPLES") == "few"
+    else "jsproto-ci"
+    if os.environ.get("CI")
+    else "jsproto"
+)
 
 # Whoever is started in the background by a shell without job control ignores SIGINT, and so a test
 # that presses Ctrl-C would wait for ever.
