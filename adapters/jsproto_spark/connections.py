@@ -25,7 +25,7 @@ from attrs import evolve
 from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.options import Tls
 from jsproto.errors import LinkError, NoResponders, RequestTimeout
-from jsproto.jetstream.api.errors import Unavailable
+from jsproto.jetstream.api.errors import CannotServe
 from jsproto_io._client.options import ConnectOptions, Credentials
 from jsproto_io.blocking import Client, SyncJetStream, connect
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, TlsFiles
@@ -119,7 +119,7 @@ def asking(where: ConnectSettings, patience: float, question: Callable[[SyncJetS
         nc = client(where, max(0.0, until - time.monotonic()) if lost else 0.0)
         try:
             return question(_context(nc, where, patience))
-        except (LinkError, NoResponders, Unavailable, RequestTimeout) as error:
+        except (LinkError, NoResponders, CannotServe, RequestTimeout) as error:
             late = time.monotonic() > until
             if isinstance(error, LinkError) or not nc.connected:
                 forget(where)

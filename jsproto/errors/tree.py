@@ -22,7 +22,7 @@ The base class of an error says which party caused it:
         ├── ApiError            an answer of the JetStream API: code, err_code and description
         │   └── one class for each kind of answer that a client handles
         └── StatusError         a status frame that ended an operation
-            └── ConsumerDeleted  ConsumerIsPush  BadRequest  LimitExceeded  MessageTooLarge ...
+            └── ConsumerDeleted  ConsumerIsPush  BadRequestStatus  PullLimitExceeded  NextMessageTooLarge ...
 
 A message says what was expected and what was seen, shortened. It never shows a credential or a
 whole payload.

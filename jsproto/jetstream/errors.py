@@ -20,18 +20,18 @@ class ConsumerIsPush(StatusError):
     """A pull on a push consumer: it has a deliver subject (409)."""
 
 
-class BadRequest(StatusError):
+class BadRequestStatus(StatusError):
     """The server rejects the request (400, and 408 of a direct get).
 
     The text says why; it differs between server versions.
     """
 
 
-class ApiLevelRefused(StatusError):
+class HigherApiLevelRequired(StatusError):
     """The request requires a higher API level than the server has (412)."""
 
 
-class LimitExceeded(StatusError):
+class PullLimitExceeded(StatusError):
     """The request exceeds a limit of the consumer, or too many pulls wait (409 Exceeded ...).
 
     Attributes:
@@ -46,7 +46,7 @@ class LimitExceeded(StatusError):
         self.limit = limit
 
 
-class MessageTooLarge(StatusError):
+class NextMessageTooLarge(StatusError):
     """The next message alone is larger than the ``max_bytes`` of the request (409)."""
 
 
@@ -62,7 +62,7 @@ class PinLost(StatusError):
     """The server has pinned another client (423)."""
 
 
-class NothingFound(StatusError):
+class DirectGetFoundNothing(StatusError):
     """A direct get found no message (404)."""
 
 

@@ -29,16 +29,16 @@ from attrs import field, frozen
 from jsproto.core.state import IdentityEnum
 from jsproto.errors.tree import JsprotoError, NoResponders, StatusError, shorten
 from jsproto.jetstream.errors import (
-    ApiLevelRefused,
-    BadRequest,
+    BadRequestStatus,
     ConsumerDeleted,
     ConsumerIsPush,
+    DirectGetFoundNothing,
+    HigherApiLevelRequired,
     LeadershipChanged,
-    LimitExceeded,
-    MessageTooLarge,
-    NothingFound,
+    NextMessageTooLarge,
     PinLost,
     PublishDropped,
+    PullLimitExceeded,
     ServerShutdown,
     SnapshotBroken,
     TooManyResults,
@@ -213,23 +213,23 @@ _PULL: Final = (
         headers=True,
         note="any other text of a later server: the code is a normal end"),
     StatusRow(code=409, text="Message Size Exceeds MaxBytes", verdict=StatusAction.DOES_NOT_FIT,
-        end=EndReason.BYTES_SPENT, rest=Remainder.OWED, headers=True, error=MessageTooLarge,
+        end=EndReason.BYTES_SPENT, rest=Remainder.OWED, headers=True, error=NextMessageTooLarge,
         note="an error only if nothing was delivered: pending bytes equal the request's"),
     StatusRow(code=409, text="Batch Completed", verdict=StatusAction.PULL_ENDED,
         end=EndReason.FILLED, rest=Remainder.OWED, headers=True, since="2.10",
         note="the batch is full and bytes are left; 2.9 sends no status then"),
     StatusRow(code=409, text="Exceeded MaxRequestBatch", verdict=StatusAction.PULL_REFUSED,
-        end=EndReason.REFUSED, rest=Remainder.WHOLE, limit=Limit.BATCH, error=LimitExceeded),
+        end=EndReason.REFUSED, rest=Remainder.WHOLE, limit=Limit.BATCH, error=PullLimitExceeded),
     StatusRow(code=409, text="Exceeded MaxRequestExpires", verdict=StatusAction.PULL_REFUSED,
-        end=EndReason.REFUSED, rest=Remainder.WHOLE, limit=Limit.EXPIRES, error=LimitExceeded,
+        end=EndReason.REFUSED, rest=Remainder.WHOLE, limit=Limit.EXPIRES, error=PullLimitExceeded,
         note="limit as a Go duration"),
     StatusRow(code=409, text="Exceeded MaxRequestMaxBytes", verdict=StatusAction.PULL_REFUSED,
-        end=EndReason.REFUSED, rest=Remainder.WHOLE, limit=Limit.MAX_BYTES, error=LimitExceeded),
+        end=EndReason.REFUSED, rest=Remainder.WHOLE, limit=Limit.MAX_BYTES, error=PullLimitExceeded),
     StatusRow(code=409, text="Exceeded MaxWaiting", verdict=StatusAction.PULL_REFUSED,
-        end=EndReason.REFUSED, rest=Remainder.WHOLE, limit=Limit.MAX_WAITING, error=LimitExceeded,
+        end=EndReason.REFUSED, rest=Remainder.WHOLE, limit=Limit.MAX_WAITING, error=PullLimitExceeded,
         note="from 2.11 on no status if the pull asks for heartbeats"),
     StatusRow(code=409, text="Exceeded", verdict=StatusAction.PULL_REFUSED, end=EndReason.REFUSED,
-        rest=Remainder.WHOLE, error=LimitExceeded,
+        rest=Remainder.WHOLE, error=PullLimitExceeded,
         note="limits that later servers may add"),
     StatusRow(code=409, text="Consumer is push based", verdict=StatusAction.FATAL,
         end=EndReason.FATAL, rest=Remainder.ALL, error=ConsumerIsPush),
@@ -244,10 +244,10 @@ _PULL: Final = (
         note="one per reply subject, with the pending headers of the newest pull; the link "
             "then ends"),
     StatusRow(code=400, text="Bad Request", verdict=StatusAction.FATAL, end=EndReason.FATAL,
-        rest=Remainder.WHOLE, error=BadRequest,
+        rest=Remainder.WHOLE, error=BadRequestStatus,
         note="the rest of the text comes from Go and differs between its versions"),
     StatusRow(code=412, verdict=StatusAction.FATAL, end=EndReason.FATAL, rest=Remainder.WHOLE,
-        error=ApiLevelRefused, since="2.12"),
+        error=HigherApiLevelRequired, since="2.12"),
     StatusRow(code=423, text="Nats-Pin-Id mismatch", verdict=StatusAction.PIN_LOST,
         end=EndReason.PIN_LOST, rest=Remainder.WHOLE, error=PinLost, since="2.11"),
     StatusRow(code=423, text="Nats-Wrong-Pin-Id", verdict=StatusAction.PIN_LOST,
@@ -278,12 +278,12 @@ _PUSH: Final = (
 _DIRECT: Final = (
     StatusRow(code=204, text="EOB", place=StatusContext.DIRECT, verdict=StatusAction.COMPLETE,
         since="2.11"),
-    StatusRow(code=404, place=StatusContext.DIRECT, verdict=StatusAction.FAILED, error=NothingFound,
+    StatusRow(code=404, place=StatusContext.DIRECT, verdict=StatusAction.FAILED, error=DirectGetFoundNothing,
         note="Message Not Found, No Results"),
-    StatusRow(code=408, place=StatusContext.DIRECT, verdict=StatusAction.FAILED, error=BadRequest,
+    StatusRow(code=408, place=StatusContext.DIRECT, verdict=StatusAction.FAILED, error=BadRequestStatus,
         note="Empty Request, Malformed Request, Bad Request"),
     StatusRow(code=412, place=StatusContext.DIRECT, verdict=StatusAction.FAILED,
-        error=ApiLevelRefused, since="2.12"),
+        error=HigherApiLevelRequired, since="2.12"),
     StatusRow(code=413, place=StatusContext.DIRECT, verdict=StatusAction.FAILED,
         error=TooManyResults, since="2.11"),
     StatusRow(code=503, place=StatusContext.DIRECT, verdict=StatusAction.GONE_FOR_NOW,
@@ -369,7 +369,7 @@ def status_error(row: StatusRow, code: int, text: str, about: str = "") -> Statu
     """
     kind = row.error or StatusError
     message = f"expected {about} to be served, got {code} {shorten(text)}" if about else ""
-    if issubclass(kind, LimitExceeded):
+    if issubclass(kind, PullLimitExceeded):
         return kind(code, text, message, limit_of(text))
     return kind(code, text, message)
 

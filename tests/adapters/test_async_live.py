@@ -20,8 +20,8 @@ from jsproto.errors import (
     RequestTimeout,
 )
 from jsproto.jetstream.api.errors import (
+    ConfigurationRefused,
     ConsumerNotFound,
-    InvalidConfiguration,
     JetStreamNotEnabled,
     StreamNotFound,
     WrongLastSequence,
@@ -252,7 +252,7 @@ def test_bad_input_is_one_typed_error_that_says_what_was_asked(flavour, nats_ser
                 await js.publish("no.stream", b"", retries=0)
             with pytest.raises(InvalidConfig):
                 await js.create_stream(name=name, no_such=1)
-            with pytest.raises(InvalidConfiguration, match="heartbeat"):
+            with pytest.raises(ConfigurationRefused, match="heartbeat"):
                 await stream.create_consumer(
                     name="C", deliver_subject="d", idle_heartbeat=timedelta(microseconds=1)
                 )

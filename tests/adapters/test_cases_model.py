@@ -13,7 +13,7 @@ from datetime import timedelta
 import pytest
 
 from jsproto.errors import RequestTimeout
-from jsproto.jetstream.errors import ConsumerDeleted, LimitExceeded
+from jsproto.jetstream.errors import ConsumerDeleted, PullLimitExceeded
 from jsproto.jetstream.pull.fetch_options import FetchMode
 from jsproto.testing import SimServer
 from jsproto_io.asyncio import connect
@@ -208,7 +208,7 @@ def test_b049_a_part_of_a_batch_is_a_result(world, version):
 def test_b056_asking_for_more_than_the_consumer_allows_fails_at_once(world):
     async def story(_nc, c):
         async with c.fetch(10, timeout=30.0) as fetch:
-            with pytest.raises(LimitExceeded, match="MaxRequestBatch of 2"):
+            with pytest.raises(PullLimitExceeded, match="MaxRequestBatch of 2"):
                 await fetch.next()
             return asyncio.get_running_loop().time()
 

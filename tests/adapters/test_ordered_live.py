@@ -15,7 +15,7 @@ import pytest
 
 from jsproto.errors import ApiError, LinkError, NoResponders, RequestTimeout
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
-from jsproto.jetstream.api.errors import InvalidConfiguration, StreamNotFound
+from jsproto.jetstream.api.errors import ConfigurationRefused, StreamNotFound
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.ordered.consumer import (
@@ -296,7 +296,7 @@ def test_a_stream_that_is_not_there_and_one_that_wants_acks_are_typed_errors(nat
         )
         with nc.stream(ordered("ORDERED_NONE")) as messages, pytest.raises(StreamNotFound):
             next(messages)
-        with nc.stream(ordered("ORDERED_WORK")) as messages, pytest.raises(InvalidConfiguration):
+        with nc.stream(ordered("ORDERED_WORK")) as messages, pytest.raises(ConfigurationRefused):
             next(messages)
 
 

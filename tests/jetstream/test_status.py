@@ -188,7 +188,7 @@ def test_a_refused_limit_is_parsed_out_of_the_text():
     text = "Exceeded MaxRequestBatch of 20"
     error = status_error(judge(409, text), 409, text)
 
-    assert isinstance(error, errors.LimitExceeded)
+    assert isinstance(error, errors.PullLimitExceeded)
     assert (error.limit, judge(409, text).limit) == (20, Limit.BATCH)
 
 

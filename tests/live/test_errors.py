@@ -20,10 +20,10 @@ from jsproto.errors import InvalidResponse
 from jsproto.jetstream.api.envelope import members_or_error, to_json
 from jsproto.jetstream.api.errors import (
     ApiLevelTooLow,
+    CannotServe,
     InvalidRequest,
     JetStreamError,
     RequestContext,
-    Unavailable,
 )
 from jsproto.jetstream.stored.snapshot import Origin
 from jsproto.ops.reports import stream_report
@@ -495,7 +495,7 @@ def test_what_an_older_server_cannot_run_is_offline_and_makes_no_list_look_compl
     with connect(older.url) as nc:
         js = nc.jetstream()
         streams = js.streams()
-        with pytest.raises(Unavailable) as caught:
+        with pytest.raises(CannotServe) as caught:
             js.stream_info("NEW")
         inventory = js.inventory()
 

@@ -7,7 +7,7 @@ from time import monotonic
 import pytest
 
 from jsproto.errors import RequestTimeout
-from jsproto.jetstream.errors import MessageTooLarge
+from jsproto.jetstream.errors import NextMessageTooLarge
 from jsproto.jetstream.pull.fetch import FetchMode
 from jsproto.jetstream.pull.fetch_options import AT_ONCE
 from jsproto.jetstream.status import EndReason
@@ -115,7 +115,7 @@ def test_one_message_that_is_larger_than_the_budget_is_an_error(work, nc, within
     orders = work()
     orders.publish(1, b"y" * 1000)
     fetch = orders.consumer.fetch(max_bytes=500, expires=2.0)
-    with within(3.0), fetch, pytest.raises(MessageTooLarge):
+    with within(3.0), fetch, pytest.raises(NextMessageTooLarge):
         next(fetch)
 
     assert fetch.feed.reason is EndReason.TOO_LARGE

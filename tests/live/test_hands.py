@@ -13,7 +13,7 @@ from jsproto.core.connection.events import NoticeKind
 from jsproto.errors import PermissionViolation, RequestTimeout
 from jsproto.jetstream.delivery.ack import AckState
 from jsproto.jetstream.delivery.ack_options import AckOptions
-from jsproto.jetstream.errors import AlreadySettled, BadRequest
+from jsproto.jetstream.errors import AlreadySettled, BadRequestStatus
 from jsproto.jetstream.pull.request import PullNotice
 from jsproto.jetstream.status import EndReason
 from jsproto_io.blocking import connect
@@ -239,7 +239,7 @@ def test_a_pull_by_ack_that_can_not_be_read_is_refused_like_any_other(work, nc, 
         )()
         messages.put(message)
 
-        with pytest.raises(BadRequest):
+        with pytest.raises(BadRequestStatus):
             next(messages)
 
 

@@ -12,7 +12,7 @@ from time import monotonic
 import pytest
 
 from jsproto.errors import RequestTimeout
-from jsproto.jetstream.errors import ConsumerIsPush, LimitExceeded
+from jsproto.jetstream.errors import ConsumerIsPush, PullLimitExceeded
 from jsproto.jetstream.pull.fetch import FetchMode
 from jsproto.jetstream.pull.request import PullNotice
 from jsproto.jetstream.status import EndReason, Limit
@@ -34,7 +34,7 @@ def test_beyond_max_waiting_a_consume_waits_for_its_turn(work, books, nc, other,
                 kept.until(PullNotice.HEARTBEAT_MISSED)
             else:
                 notice = kept.until(PullNotice.LIMIT_EXCEEDED)
-                assert isinstance(notice.detail, LimitExceeded)
+                assert isinstance(notice.detail, PullLimitExceeded)
             first.close()
             other.flush()
             orders.publish(5)
@@ -52,7 +52,7 @@ def test_beyond_max_waiting_a_pull_without_heartbeat_is_refused(work, nc, other,
         with (
             within(2.0),
             fetch,
-            pytest.raises(LimitExceeded, match="Exceeded MaxWaiting") as caught,
+            pytest.raises(PullLimitExceeded, match="Exceeded MaxWaiting") as caught,
         ):
             next(fetch)
 
@@ -135,7 +135,7 @@ def test_a_consume_lives_within_the_limits_that_it_is_told(
         kept.settle(messages)
         calm(tap, began, most=30)
     fetch = orders.consumer.fetch(**{"timeout": 12.0, **asked})
-    with within(3.0), fetch, pytest.raises(LimitExceeded) as caught:
+    with within(3.0), fetch, pytest.raises(PullLimitExceeded) as caught:
         next(fetch)
 
     kept.check()

@@ -17,14 +17,14 @@ from jsproto.errors import ApiError, NoResponders, RequestTimeout
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.config.cluster import Placement
 from jsproto.jetstream.api.errors import (
-    InvalidConfiguration,
+    CannotServe,
+    ConfigurationRefused,
     JetStreamError,
     JetStreamNotEnabled,
     NotFound,
     RequestContext,
     RetryLater,
     StreamNotFound,
-    Unavailable,
 )
 from jsproto.jetstream.api.requests.manage import request
 from jsproto_io.blocking import Client, SyncJetStream, SyncStream, connect
@@ -180,7 +180,7 @@ def test_the_leader_of_all_steps_down_and_the_new_one_is_named(
         accounts.meta.step_down(timeout=BOUND)
         refused(
             10005,
-            InvalidConfiguration,
+            ConfigurationRefused,
             lambda: accounts.meta.step_down(placement=Placement(cluster="NOWHERE"), wait=False),
         )
         with pytest.raises(NoResponders):
@@ -249,7 +249,7 @@ def test_where_nobody_can_take_the_place_a_peer_stays(accounts, eventually, with
         try:
             refused(
                 10005,
-                InvalidConfiguration,
+                ConfigurationRefused,
                 lambda: accounts.meta.move_stream("A", "WHOLE", server="n1"),
             )
             refused(10075, JetStreamError, lambda: whole.remove_peer("n1"))
@@ -257,7 +257,7 @@ def test_where_nobody_can_take_the_place_a_peer_stays(accounts, eventually, with
             nowhere = Placement(tags=["nowhere"])
             refused(
                 10005,
-                InvalidConfiguration,
+                ConfigurationRefused,
                 lambda: accounts.js().create_stream(
                     name="TAGGED", subjects=["t"], placement=nowhere
                 ),
@@ -285,7 +285,7 @@ def test_a_move_is_not_begun_beside_another_change(accounts, single, eventually,
         if accounts.version >= (2, 15):
             refused(
                 10123,
-                InvalidConfiguration,
+                ConfigurationRefused,
                 lambda: single.change(num_replicas=3, placement=Placement(cluster="C1")),
             )
 
@@ -416,7 +416,7 @@ def test_a_server_on_its_own_says_so(start_server) -> None:
             lambda: stream.evacuate_peer("n1"),
             stream.cancel_move,
         ):
-            with pytest.raises(Unavailable):
+            with pytest.raises(CannotServe):
                 ask()
         for silent in (
             lambda: js.meta.step_down(wait=False),

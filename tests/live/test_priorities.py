@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from jsproto.errors import ApiError, JsprotoError
-from jsproto.jetstream.errors import BadRequest, PinLost
+from jsproto.jetstream.errors import BadRequestStatus, PinLost
 from jsproto.jetstream.pull.request import PullNotice
 from tests.live.conftest import VERSIONS
 
@@ -190,7 +190,7 @@ def test_one_message_can_be_asked_for_in_a_group_too(both):
     orders.publish(1)
 
     assert orders.consumer.next(timeout=3.0, group="A").ack_confirmed()
-    with pytest.raises(BadRequest):
+    with pytest.raises(BadRequestStatus):
         orders.consumer.next(timeout=3.0)
 
 
@@ -201,7 +201,7 @@ def test_a_pull_without_the_group_is_refused_for_good(both, books, nc, within):
     with (
         within(3.0),
         orders.consumer.consume(5, **QUICKLY) as messages,
-        pytest.raises(BadRequest) as caught,
+        pytest.raises(BadRequestStatus) as caught,
     ):
         next(messages)
 

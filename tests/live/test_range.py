@@ -11,9 +11,9 @@ import pytest
 from jsproto import Headers, InvalidConfig, PermissionViolation, Publish, StreamNotFound
 from jsproto.errors import (
     ConfigIgnored,
+    ConfigurationRefused,
     DataLost,
     DirectUnavailable,
-    InvalidConfiguration,
     JetStreamNotEnabled,
     StreamRecreated,
 )
@@ -261,7 +261,7 @@ def test_a_work_queue_is_read_directly(nc):
     assert stream.info().state.messages == 100
     with pytest.raises(InvalidConfig, match="10084"):
         stream.plan_range(way=ReadMode.CONSUMER)
-    with pytest.raises(InvalidConfiguration, match="10084"):
+    with pytest.raises(ConfigurationRefused, match="10084"):
         sequences(stream.read_range(1, 101, way=ReadMode.CONSUMER))
 
 

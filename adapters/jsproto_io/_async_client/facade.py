@@ -511,7 +511,7 @@ class AsyncJetStream:
 
         Raises:
             StreamExists: the stream exists with another configuration.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.create_stream(
@@ -545,7 +545,7 @@ class AsyncJetStream:
 
         Raises:
             StreamNotFound: the stream does not exist.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.update_stream(
@@ -581,7 +581,7 @@ class AsyncJetStream:
             settings: fields of `StreamConfig`.
 
         Raises:
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.create_or_update_stream(
@@ -836,7 +836,7 @@ class AsyncJetStream:
                 was sent.
             InvalidSubject: no stream can have this name.
             StreamNotFound: raised on reading: the stream does not exist, or was deleted.
-            InvalidConfiguration: raised on reading: the server rejects the configuration.
+            ConfigurationRefused: raised on reading: the server rejects the configuration.
         """
         described = self._pure.ordered_consumer(
             stream,
@@ -968,7 +968,7 @@ class AsyncMeta:
 
         Raises:
             NoResponders: the user is not of the system account.
-            InvalidConfiguration: no such server.
+            ConfigurationRefused: no such server.
             RequestTimeout: no cluster, or no new leader in time.
         """
         described = self._pure.step_down(
@@ -1054,7 +1054,7 @@ class AsyncMeta:
 
         Raises:
             NotFound: no such account or stream.
-            InvalidConfiguration: no server can take the stream.
+            ConfigurationRefused: no server can take the stream.
             JetStreamError: the server is unknown, or holds no replica of the stream.
             RequestTimeout: the user is neither of the system account nor of this one, or there is
                 no cluster.
@@ -1654,7 +1654,7 @@ class AsyncStream:
 
         Raises:
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: a setting that cannot work.
         """
         described = self._pure.change(
@@ -1696,7 +1696,7 @@ class AsyncStream:
 
         Raises:
             StreamNotFound: the stream is gone.
-            Refused: the stream does not allow it, or is sealed.
+            NotAllowed: the stream does not allow it, or is sealed.
             InvalidConfig: both ``seq`` and ``keep``, or a 0, with which the server would delete
                 all.
         """
@@ -1717,7 +1717,7 @@ class AsyncStream:
 
         Raises:
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server cannot seal it; the text says why.
+            ConfigurationRefused: the server cannot seal it; the text says why.
         """
         described = self._pure.seal(
             timeout=timeout,
@@ -1740,7 +1740,7 @@ class AsyncStream:
         Raises:
             StreamNotFound: the stream is gone.
             StreamExists: a different stream has the name of the copy.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the copy has no name of its own.
         """
         described = self._pure.copy(
@@ -1764,7 +1764,7 @@ class AsyncStream:
             timeout: seconds for the whole operation.
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             StreamNotFound: the stream is gone.
             RequestTimeout: no new leader in time.
         """
@@ -1788,7 +1788,7 @@ class AsyncStream:
             timeout: seconds.
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             JetStreamError: the server is not in the group, or no other can replace it.
         """
         described = self._pure.remove_peer(
@@ -1810,7 +1810,7 @@ class AsyncStream:
             timeout: seconds.
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             JetStreamError: the server is not in the group, or no other can replace it.
             RequestTimeout: servers before 2.15.
         """
@@ -1828,7 +1828,7 @@ class AsyncStream:
         """Cancel an unfinished change of the stream's group, such as a move (2.15).
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             StreamNotFound: the stream is gone.
             JetStreamError: the group is not being changed.
             RequestTimeout: servers before 2.15; `Meta.cancel_move` works with all versions.
@@ -1928,7 +1928,7 @@ class AsyncStream:
         Raises:
             ConsumerExists: the consumer exists with another configuration.
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.create_consumer(
@@ -1962,8 +1962,8 @@ class AsyncStream:
             settings: fields of `ConsumerConfig`.
 
         Raises:
-            ConsumerDoesNotExist: the consumer does not exist.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConsumerNotFound: the consumer does not exist.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.update_consumer(
@@ -1998,7 +1998,7 @@ class AsyncStream:
 
         Raises:
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.create_or_update_consumer(
@@ -2057,7 +2057,7 @@ class AsyncStream:
             InvalidConfig: a setting that ordered consumers cannot have or that cannot work; nothing
                 was sent.
             StreamNotFound: raised on reading: the stream does not exist, or was deleted.
-            InvalidConfiguration: raised on reading: the server rejects the configuration.
+            ConfigurationRefused: raised on reading: the server rejects the configuration.
         """
         described = self._pure.ordered(
             form=form,
@@ -2093,7 +2093,7 @@ class AsyncStream:
             InvalidConfig: a setting that ordered consumers cannot have or that cannot work; nothing
                 was sent.
             StreamNotFound: raised on reading: the stream does not exist, or was deleted.
-            InvalidConfiguration: raised on reading: the server rejects the configuration.
+            ConfigurationRefused: raised on reading: the server rejects the configuration.
         """
         described = self._pure.read(
             form=form,
@@ -2461,8 +2461,8 @@ class AsyncStoredMessages:
             timeout: seconds.
 
         Raises:
-            SequenceNotFound: no such message.
-            Refused: the stream does not allow it, or is sealed.
+            MessageNotFound: no such message.
+            NotAllowed: the stream does not allow it, or is sealed.
             InvalidConfig: an invalid sequence.
         """
         described = self._pure.delete(
@@ -2550,7 +2550,7 @@ class AsyncConsumer:
 
         Raises:
             ConsumerNotFound: the consumer is gone.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: a setting that cannot work.
         """
         described = self._pure.change(
@@ -2627,7 +2627,7 @@ class AsyncConsumer:
 
         Raises:
             ConsumerNotFound: the consumer is gone.
-            InvalidConfiguration: the deliver policy does not allow the sequence.
+            ConfigurationRefused: the deliver policy does not allow the sequence.
             InvalidConfig: an invalid sequence.
         """
         described = self._pure.reset(
@@ -2669,7 +2669,7 @@ class AsyncConsumer:
             timeout: seconds for the whole operation.
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             ConsumerNotFound: the consumer is gone.
             RequestTimeout: no new leader in time.
         """

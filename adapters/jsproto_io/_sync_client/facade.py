@@ -509,7 +509,7 @@ class SyncJetStream:
 
         Raises:
             StreamExists: the stream exists with another configuration.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.create_stream(
@@ -543,7 +543,7 @@ class SyncJetStream:
 
         Raises:
             StreamNotFound: the stream does not exist.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.update_stream(
@@ -579,7 +579,7 @@ class SyncJetStream:
             settings: fields of `StreamConfig`.
 
         Raises:
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.create_or_update_stream(
@@ -834,7 +834,7 @@ class SyncJetStream:
                 was sent.
             InvalidSubject: no stream can have this name.
             StreamNotFound: raised on reading: the stream does not exist, or was deleted.
-            InvalidConfiguration: raised on reading: the server rejects the configuration.
+            ConfigurationRefused: raised on reading: the server rejects the configuration.
         """
         described = self._pure.ordered_consumer(
             stream,
@@ -966,7 +966,7 @@ class SyncMeta:
 
         Raises:
             NoResponders: the user is not of the system account.
-            InvalidConfiguration: no such server.
+            ConfigurationRefused: no such server.
             RequestTimeout: no cluster, or no new leader in time.
         """
         described = self._pure.step_down(
@@ -1052,7 +1052,7 @@ class SyncMeta:
 
         Raises:
             NotFound: no such account or stream.
-            InvalidConfiguration: no server can take the stream.
+            ConfigurationRefused: no server can take the stream.
             JetStreamError: the server is unknown, or holds no replica of the stream.
             RequestTimeout: the user is neither of the system account nor of this one, or there is
                 no cluster.
@@ -1652,7 +1652,7 @@ class SyncStream:
 
         Raises:
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: a setting that cannot work.
         """
         described = self._pure.change(
@@ -1694,7 +1694,7 @@ class SyncStream:
 
         Raises:
             StreamNotFound: the stream is gone.
-            Refused: the stream does not allow it, or is sealed.
+            NotAllowed: the stream does not allow it, or is sealed.
             InvalidConfig: both ``seq`` and ``keep``, or a 0, with which the server would delete
                 all.
         """
@@ -1715,7 +1715,7 @@ class SyncStream:
 
         Raises:
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server cannot seal it; the text says why.
+            ConfigurationRefused: the server cannot seal it; the text says why.
         """
         described = self._pure.seal(
             timeout=timeout,
@@ -1738,7 +1738,7 @@ class SyncStream:
         Raises:
             StreamNotFound: the stream is gone.
             StreamExists: a different stream has the name of the copy.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the copy has no name of its own.
         """
         described = self._pure.copy(
@@ -1762,7 +1762,7 @@ class SyncStream:
             timeout: seconds for the whole operation.
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             StreamNotFound: the stream is gone.
             RequestTimeout: no new leader in time.
         """
@@ -1786,7 +1786,7 @@ class SyncStream:
             timeout: seconds.
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             JetStreamError: the server is not in the group, or no other can replace it.
         """
         described = self._pure.remove_peer(
@@ -1808,7 +1808,7 @@ class SyncStream:
             timeout: seconds.
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             JetStreamError: the server is not in the group, or no other can replace it.
             RequestTimeout: servers before 2.15.
         """
@@ -1826,7 +1826,7 @@ class SyncStream:
         """Cancel an unfinished change of the stream's group, such as a move (2.15).
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             StreamNotFound: the stream is gone.
             JetStreamError: the group is not being changed.
             RequestTimeout: servers before 2.15; `Meta.cancel_move` works with all versions.
@@ -1926,7 +1926,7 @@ class SyncStream:
         Raises:
             ConsumerExists: the consumer exists with another configuration.
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.create_consumer(
@@ -1960,8 +1960,8 @@ class SyncStream:
             settings: fields of `ConsumerConfig`.
 
         Raises:
-            ConsumerDoesNotExist: the consumer does not exist.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConsumerNotFound: the consumer does not exist.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.update_consumer(
@@ -1996,7 +1996,7 @@ class SyncStream:
 
         Raises:
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         described = self._pure.create_or_update_consumer(
@@ -2055,7 +2055,7 @@ class SyncStream:
             InvalidConfig: a setting that ordered consumers cannot have or that cannot work; nothing
                 was sent.
             StreamNotFound: raised on reading: the stream does not exist, or was deleted.
-            InvalidConfiguration: raised on reading: the server rejects the configuration.
+            ConfigurationRefused: raised on reading: the server rejects the configuration.
         """
         described = self._pure.ordered(
             form=form,
@@ -2091,7 +2091,7 @@ class SyncStream:
             InvalidConfig: a setting that ordered consumers cannot have or that cannot work; nothing
                 was sent.
             StreamNotFound: raised on reading: the stream does not exist, or was deleted.
-            InvalidConfiguration: raised on reading: the server rejects the configuration.
+            ConfigurationRefused: raised on reading: the server rejects the configuration.
         """
         described = self._pure.read(
             form=form,
@@ -2459,8 +2459,8 @@ class SyncStoredMessages:
             timeout: seconds.
 
         Raises:
-            SequenceNotFound: no such message.
-            Refused: the stream does not allow it, or is sealed.
+            MessageNotFound: no such message.
+            NotAllowed: the stream does not allow it, or is sealed.
             InvalidConfig: an invalid sequence.
         """
         described = self._pure.delete(
@@ -2548,7 +2548,7 @@ class SyncConsumer:
 
         Raises:
             ConsumerNotFound: the consumer is gone.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: a setting that cannot work.
         """
         described = self._pure.change(
@@ -2625,7 +2625,7 @@ class SyncConsumer:
 
         Raises:
             ConsumerNotFound: the consumer is gone.
-            InvalidConfiguration: the deliver policy does not allow the sequence.
+            ConfigurationRefused: the deliver policy does not allow the sequence.
             InvalidConfig: an invalid sequence.
         """
         described = self._pure.reset(
@@ -2667,7 +2667,7 @@ class SyncConsumer:
             timeout: seconds for the whole operation.
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             ConsumerNotFound: the consumer is gone.
             RequestTimeout: no new leader in time.
         """

@@ -8,16 +8,15 @@ end assigns numbers to classes.
 
     ApiError
     └── JetStreamError
-        ├── NotFound             StreamNotFound  ConsumerNotFound ─ ConsumerDoesNotExist
-        │                        MessageNotFound ─ SequenceNotFound
+        ├── NotFound             StreamNotFound  ConsumerNotFound  MessageNotFound
         ├── AmbiguousSubject     raised by the client, not by a server
         ├── AlreadyExists        StreamExists  ConsumerExists
         ├── ExpectationFailed    WrongLastSequence  WrongLastMessageId  WrongStream
-        ├── LimitReached         StreamFull  MessageSizeExceeded
-        ├── InvalidRequest       InvalidConfiguration  InvalidMessage  InvalidBatch
+        ├── ResourceLimitReached  StreamFull  MessageTooLargeToStore
+        ├── InvalidRequest       ConfigurationRefused  InvalidMessage  InvalidBatch
         ├── RetryLater
-        ├── Unavailable          JetStreamNotEnabled
-        └── Refused              StreamSealed  ApiLevelTooLow
+        ├── CannotServe          JetStreamNotEnabled
+        └── NotAllowed           StreamSealed  ApiLevelTooLow
 """
 
 from __future__ import annotations
@@ -149,16 +148,8 @@ class ConsumerNotFound(NotFound):
     """No such consumer of this stream."""
 
 
-class ConsumerDoesNotExist(ConsumerNotFound):
-    """An update of a consumer that does not exist (``action`` update)."""
-
-
 class MessageNotFound(NotFound):
     """No such message in the stream."""
-
-
-class SequenceNotFound(MessageNotFound):
-    """No message with this sequence, or it was deleted."""
 
 
 class AmbiguousSubject(JetStreamError):
@@ -225,15 +216,15 @@ class WrongStream(ExpectationFailed):
     """Another stream than the expected one stores the subject."""
 
 
-class LimitReached(JetStreamError):
+class ResourceLimitReached(JetStreamError):
     """A limit of the account, the server or the stream is reached."""
 
 
-class StreamFull(LimitReached):
+class StreamFull(ResourceLimitReached):
     """The stream is full and discards new messages."""
 
 
-class MessageSizeExceeded(LimitReached):
+class MessageTooLargeToStore(ResourceLimitReached):
     """Headers, or headers and payload together, exceed the size limit of the stream or server."""
 
 
@@ -241,7 +232,7 @@ class InvalidRequest(JetStreamError):
     """The request is malformed."""
 
 
-class InvalidConfiguration(InvalidRequest):
+class ConfigurationRefused(InvalidRequest):
     """The configuration cannot work, or conflicts with existing streams or consumers."""
 
 
@@ -257,23 +248,23 @@ class RetryLater(JetStreamError):
     """Repeat the request later: there is no leader yet, or another request is in progress."""
 
 
-class Unavailable(JetStreamError):
+class CannotServe(JetStreamError):
     """The server cannot serve this request."""
 
 
-class JetStreamNotEnabled(Unavailable):
+class JetStreamNotEnabled(CannotServe):
     """JetStream is not enabled for this account, on this server, or in this domain."""
 
 
-class Refused(JetStreamError):
+class NotAllowed(JetStreamError):
     """The request is valid and possible, but not allowed."""
 
 
-class StreamSealed(Refused):
+class StreamSealed(NotAllowed):
     """The stream is sealed."""
 
 
-class ApiLevelTooLow(Refused):
+class ApiLevelTooLow(NotAllowed):
     """The server does not have the API level that the request requires."""
 
 
@@ -307,10 +298,8 @@ _Class: TypeAlias = type[JetStreamError]
 #: The class of each ``err_code``; other numbers raise :class:`JetStreamError`.
 CLASSES: Final[tuple[tuple[_Class, tuple[int, ...]], ...]] = (
     (StreamNotFound, (10059,)),
-    (ConsumerNotFound, (10014,)),
-    (ConsumerDoesNotExist, (10149,)),
-    (MessageNotFound, (10037,)),
-    (SequenceNotFound, (10043,)),
+    (ConsumerNotFound, (10014, 10149)),
+    (MessageNotFound, (10037, 10043)),
     (NotFound, (10035, 10068)),
     (StreamExists, (10058, 10130)),
     (ConsumerExists, (10013, 10105, 10148)),
@@ -319,11 +308,11 @@ CLASSES: Final[tuple[tuple[_Class, tuple[int, ...]], ...]] = (
     (WrongStream, (10060,)),
     (ExpectationFailed, (10063, 10180)),
     (StreamFull, (10077,)),
-    (MessageSizeExceeded, (10054, 10097)),
-    (LimitReached, (10002, 10026, 10027, 10028, 10047, 10113, 10120, 10121, 10122, 10210, 10211)),
+    (MessageTooLargeToStore, (10054, 10097)),
+    (ResourceLimitReached, (10002, 10026, 10027, 10028, 10047, 10113, 10120, 10121, 10122, 10210, 10211)),
     (RetryLater, (10004, 10008, 10009, 10023, 10158, 10163, 10167)),
     (JetStreamNotEnabled, (10039, 10076)),
-    (Unavailable, (10006, 10007, 10010, 10036, 10074, 10118, 10119, 10194, 10195)),
+    (CannotServe, (10006, 10007, 10010, 10036, 10074, 10118, 10119, 10194, 10195)),
     (StreamSealed, (10109,)),
     (ApiLevelTooLow, (10185,)),
     (InvalidRequest, (10003, 10015, 10025, 10038, 10056, 10073, 10078, 10160, 10161, 10162, 10204)),
@@ -333,7 +322,7 @@ CLASSES: Final[tuple[tuple[_Class, tuple[int, ...]], ...]] = (
     ),
     (InvalidBatch, (*range(10174, 10178), 10179, 10199, 10200, 10201, *range(10205, 10209))),
     (
-        InvalidConfiguration,
+        ConfigurationRefused,
         (
             10005, 10011, 10012, *range(10016, 10023), 10024, *range(10029, 10035), 10045, 10046,
             10048, 10049, 10052, 10053, 10055, 10061, 10065, 10066, 10069, *range(10079, 10096),

@@ -111,7 +111,7 @@ class Consumer:
 
         Raises:
             ConsumerNotFound: the consumer is gone.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: a setting that cannot work.
         """
         js = self.stream.js
@@ -174,7 +174,7 @@ class Consumer:
 
         Raises:
             ConsumerNotFound: the consumer is gone.
-            InvalidConfiguration: the deliver policy does not allow the sequence.
+            ConfigurationRefused: the deliver policy does not allow the sequence.
             InvalidConfig: an invalid sequence.
         """
         js = self.stream.js
@@ -216,7 +216,7 @@ class Consumer:
             timeout: seconds for the whole operation.
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             ConsumerNotFound: the consumer is gone.
             RequestTimeout: no new leader in time.
         """

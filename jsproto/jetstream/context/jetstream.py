@@ -491,7 +491,7 @@ class JetStream:
 
         Raises:
             StreamExists: the stream exists with another configuration.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         made = configured(StreamConfig, config, settings)
@@ -524,7 +524,7 @@ class JetStream:
 
         Raises:
             StreamNotFound: the stream does not exist.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         made = configured(StreamConfig, config, settings)
@@ -559,7 +559,7 @@ class JetStream:
             settings: fields of `StreamConfig`.
 
         Raises:
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         made = configured(StreamConfig, config, settings)
@@ -805,7 +805,7 @@ class JetStream:
                 was sent.
             InvalidSubject: no stream can have this name.
             StreamNotFound: raised on reading: the stream does not exist, or was deleted.
-            InvalidConfiguration: raised on reading: the server rejects the configuration.
+            ConfigurationRefused: raised on reading: the server rejects the configuration.
         """
         each = seconds("expires", expires)
         heartbeat = min(HEARTBEAT, each / 2) if idle_heartbeat is None else idle_heartbeat

@@ -224,8 +224,8 @@ class StoredMessages:
             timeout: seconds.
 
         Raises:
-            SequenceNotFound: no such message.
-            Refused: the stream does not allow it, or is sealed.
+            MessageNotFound: no such message.
+            NotAllowed: the stream does not allow it, or is sealed.
             InvalidConfig: an invalid sequence.
         """
         js = self.stream.js

@@ -47,7 +47,7 @@ class Meta:
 
         Raises:
             NoResponders: the user is not of the system account.
-            InvalidConfiguration: no such server.
+            ConfigurationRefused: no such server.
             RequestTimeout: no cluster, or no new leader in time.
         """
         seconds = seconds_of(timeout, self.js.timeout)
@@ -123,7 +123,7 @@ class Meta:
 
         Raises:
             NotFound: no such account or stream.
-            InvalidConfiguration: no server can take the stream.
+            ConfigurationRefused: no server can take the stream.
             JetStreamError: the server is unknown, or holds no replica of the stream.
             RequestTimeout: the user is neither of the system account nor of this one, or there is
                 no cluster.

@@ -324,7 +324,7 @@ class Stream:
 
         Raises:
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: a setting that cannot work.
         """
         js = self.js
@@ -363,7 +363,7 @@ class Stream:
 
         Raises:
             StreamNotFound: the stream is gone.
-            Refused: the stream does not allow it, or is sealed.
+            NotAllowed: the stream does not allow it, or is sealed.
             InvalidConfig: both ``seq`` and ``keep``, or a 0, with which the server would delete
                 all.
         """
@@ -378,7 +378,7 @@ class Stream:
 
         Raises:
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server cannot seal it; the text says why.
+            ConfigurationRefused: the server cannot seal it; the text says why.
         """
         return self.change(sealed=True, timeout=timeout)
 
@@ -395,7 +395,7 @@ class Stream:
         Raises:
             StreamNotFound: the stream is gone.
             StreamExists: a different stream has the name of the copy.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the copy has no name of its own.
         """
         js = self.js
@@ -425,7 +425,7 @@ class Stream:
             timeout: seconds for the whole operation.
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             StreamNotFound: the stream is gone.
             RequestTimeout: no new leader in time.
         """
@@ -447,7 +447,7 @@ class Stream:
             timeout: seconds.
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             JetStreamError: the server is not in the group, or no other can replace it.
         """
         js = self.js
@@ -464,7 +464,7 @@ class Stream:
             timeout: seconds.
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             JetStreamError: the server is not in the group, or no other can replace it.
             RequestTimeout: servers before 2.15.
         """
@@ -476,7 +476,7 @@ class Stream:
         """Cancel an unfinished change of the stream's group, such as a move (2.15).
 
         Raises:
-            Unavailable: the server is in no cluster.
+            CannotServe: the server is in no cluster.
             StreamNotFound: the stream is gone.
             JetStreamError: the group is not being changed.
             RequestTimeout: servers before 2.15; `Meta.cancel_move` works with all versions.
@@ -573,7 +573,7 @@ class Stream:
         Raises:
             ConsumerExists: the consumer exists with another configuration.
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         return self._put(
@@ -607,8 +607,8 @@ class Stream:
             settings: fields of `ConsumerConfig`.
 
         Raises:
-            ConsumerDoesNotExist: the consumer does not exist.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConsumerNotFound: the consumer does not exist.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         return self._put(
@@ -643,7 +643,7 @@ class Stream:
 
         Raises:
             StreamNotFound: the stream is gone.
-            InvalidConfiguration: the server rejects the configuration; the text says why.
+            ConfigurationRefused: the server rejects the configuration; the text says why.
             InvalidConfig: the configuration cannot work; nothing was sent.
         """
         made, seconds = self._wished(config, settings), seconds_of(timeout, self.js.timeout)
@@ -699,7 +699,7 @@ class Stream:
             InvalidConfig: a setting that ordered consumers cannot have or that cannot work; nothing
                 was sent.
             StreamNotFound: raised on reading: the stream does not exist, or was deleted.
-            InvalidConfiguration: raised on reading: the server rejects the configuration.
+            ConfigurationRefused: raised on reading: the server rejects the configuration.
         """
         return self.js.ordered_consumer(
             self.name,
@@ -735,7 +735,7 @@ class Stream:
             InvalidConfig: a setting that ordered consumers cannot have or that cannot work; nothing
                 was sent.
             StreamNotFound: raised on reading: the stream does not exist, or was deleted.
-            InvalidConfiguration: raised on reading: the server rejects the configuration.
+            ConfigurationRefused: raised on reading: the server rejects the configuration.
         """
         return self.js.ordered_consumer(
             self.name,

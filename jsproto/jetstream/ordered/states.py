@@ -15,7 +15,7 @@ from jsproto.errors.tree import (
     PermissionViolation,
     RequestTimeout,
 )
-from jsproto.jetstream.api.errors import InvalidRequest, Refused, StreamNotFound
+from jsproto.jetstream.api.errors import InvalidRequest, NotAllowed, StreamNotFound
 from jsproto.jetstream.pull.request import PullNotice
 from jsproto.jetstream.status import EndReason, StatusAction
 
@@ -105,7 +105,7 @@ class OrderedNotice(Enum):
 
 
 #: What asking again can't mend.
-FATAL: Final = (StreamNotFound, InvalidRequest, Refused, LocalProtocolError)
+FATAL: Final = (StreamNotFound, InvalidRequest, NotAllowed, LocalProtocolError)
 #: What was there before can't be, if it was never there.
 FATAL_AT_FIRST: Final = (PermissionViolation,)
 #: The server may have made the consumer although the creation failed for us.

@@ -44,7 +44,12 @@ from jsproto.core.timers import Timers
 from jsproto.errors.tree import JsprotoError, LinkError
 from jsproto.jetstream.backoff import Backoff
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
-from jsproto.jetstream.errors import BadRequest, HeartbeatsMissed, LimitExceeded, ServerShutdown
+from jsproto.jetstream.errors import (
+    BadRequestStatus,
+    HeartbeatsMissed,
+    PullLimitExceeded,
+    ServerShutdown,
+)
 from jsproto.jetstream.gaps import Gap, GapDetector, sequence_of
 from jsproto.jetstream.heartbeat import HeartbeatAlarm, HeartbeatMonitor
 from jsproto.jetstream.pull.base import M, Make, PullFeed
@@ -569,7 +574,7 @@ class Consume(PullFeed[M]):
             self.port.notify(PullNotice.UNKNOWN_STATUS, self._error_of(row, status))
         elif verdict is StatusAction.RESET:
             self._moved(row, status, now)
-        elif row.error is BadRequest and self.pin and not self.options.pinned:
+        elif row.error is BadRequestStatus and self.pin and not self.options.pinned:
             self._unpin(row, status, now)
         elif verdict is StatusAction.FATAL or (
             verdict is StatusAction.DELETED and self._ends_when_deleted
@@ -635,7 +640,7 @@ class Consume(PullFeed[M]):
             self._inquire()
             self._failed(now)
         elif verdict is StatusAction.PULL_REFUSED:
-            self._limited(row, cast("LimitExceeded", self._error_of(row, status)))
+            self._limited(row, cast("PullLimitExceeded", self._error_of(row, status)))
             self._failed(now)
         elif verdict is StatusAction.DELETED:
             self.port.notify(PullNotice.CONSUMER_DELETED, self._error_of(row, status))
@@ -648,7 +653,7 @@ class Consume(PullFeed[M]):
             self.port.notify(PullNotice.UNKNOWN_STATUS, self._error_of(row, status))
             self._failed(now)
 
-    def _limited(self, row: StatusRow, error: LimitExceeded) -> None:
+    def _limited(self, row: StatusRow, error: PullLimitExceeded) -> None:
         """The server named a limit: live within it, the same request would be refused for ever."""
         self.port.notify(PullNotice.LIMIT_EXCEEDED, error)
         limit = error.limit or 0

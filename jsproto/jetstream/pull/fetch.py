@@ -32,7 +32,7 @@ from jsproto.core.conversation.conversation import StopMode
 from jsproto.core.state import ERROR, PLAIN, Codecs, IdentityEnum, Snapshot
 from jsproto.errors.tree import ConnectionLost, InvalidConfig, JsprotoError, LinkError
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
-from jsproto.jetstream.errors import BadRequest, HeartbeatsMissed
+from jsproto.jetstream.errors import BadRequestStatus, HeartbeatsMissed
 from jsproto.jetstream.heartbeat import liveness_of
 from jsproto.jetstream.pull.base import M, Make, PullFeed
 from jsproto.jetstream.pull.existence_check import names_of
@@ -419,7 +419,7 @@ class Fetch(PullFeed[M]):
             if row.end is EndReason.REQUESTS_PENDING and self._again(pull, now):
                 return
             self._finish(row.end)
-        elif row.error is BadRequest and self._without_pin(pull, now):
+        elif row.error is BadRequestStatus and self._without_pin(pull, now):
             self.port.notify(PullNotice.PIN_LOST, self._error_of(row, status))
         else:
             self._finish(row.end, self._error_of(row, status))

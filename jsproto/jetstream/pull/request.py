@@ -57,9 +57,9 @@ class PullNotice(Enum):
     SERVER_SHUTDOWN = "SERVER_SHUTDOWN"
     #: Nobody serves the consumer just now (`NoResponders`); once until somebody does.
     NO_RESPONDERS = "NO_RESPONDERS"
-    #: A request was above a limit of the consumer (`LimitExceeded`).
+    #: A request was above a limit of the consumer (`PullLimitExceeded`).
     LIMIT_EXCEEDED = "LIMIT_EXCEEDED"
-    #: The next message is larger than the byte budget (`MessageTooLarge`).
+    #: The next message is larger than the byte budget (`NextMessageTooLarge`).
     MESSAGE_TOO_LARGE = "MESSAGE_TOO_LARGE"
     #: The consumer was deleted (`ConsumerDeleted`).
     CONSUMER_DELETED = "CONSUMER_DELETED"

@@ -10,7 +10,7 @@ from typing import Final
 
 from jsproto.core.state import IdentityEnum
 from jsproto.errors.tree import LocalProtocolError, PermissionViolation
-from jsproto.jetstream.api.errors import InvalidRequest, Refused, StreamNotFound, Unavailable
+from jsproto.jetstream.api.errors import CannotServe, InvalidRequest, NotAllowed, StreamNotFound
 
 
 class RangeState(IdentityEnum):
@@ -113,7 +113,7 @@ class RangeNotice(Enum):
 
 
 #: What asking again cannot mend.
-FATAL: Final = (StreamNotFound, InvalidRequest, Refused, LocalProtocolError, PermissionViolation)
+FATAL: Final = (StreamNotFound, InvalidRequest, NotAllowed, LocalProtocolError, PermissionViolation)
 #: What asking again cannot mend if it never was better. The number of attempts that it is given.
-FATAL_AT_FIRST: Final = (Unavailable,)
+FATAL_AT_FIRST: Final = (CannotServe,)
 FIRST_ATTEMPTS: Final = 4

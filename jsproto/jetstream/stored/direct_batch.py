@@ -58,7 +58,7 @@ from jsproto.jetstream.api.requests.messages import (
 from jsproto.jetstream.api.requests.paging import RACES
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto.jetstream.errors import BadRequest
+from jsproto.jetstream.errors import BadRequestStatus
 from jsproto.jetstream.status import StatusAction, StatusContext, judge
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.frames import Delivery
@@ -423,7 +423,7 @@ class DirectBatch(Conversation[StoredMessage]):
                     )
                 self.pending = 0
                 self.end()
-            elif isinstance(error, BadRequest) and self.options.multi_last and not self.got:
+            elif isinstance(error, BadRequestStatus) and self.options.multi_last and not self.got:
                 # A server before 2.11 knows none of the fields in this request.
                 self._token = 0
                 self.timers.clear()

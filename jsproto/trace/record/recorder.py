@@ -61,7 +61,7 @@ from jsproto.errors.tree import JsprotoError
 from jsproto.jetstream.push.base import PushFeed
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.trace.formats.recording import Happened, Received, Record, Sent, Wished
-from jsproto.trace.formats.written_names import written_name
+from jsproto.trace.formats.written_names import written_error, written_name
 from jsproto.trace.record.conversation_json import described, options_written, step_written
 from jsproto.trace.record.tape import Tape
 from jsproto.wire.nuid import Entropy
@@ -352,4 +352,4 @@ def _numbered(conversation: Conversation[T]) -> dict[str, object]:
 
 
 def _named(error: Exception | None) -> str:
-    return "" if error is None else written_name(type(error))
+    return "" if error is None else written_error(error)

@@ -19,7 +19,7 @@ from jsproto.errors import (
     RequestTimeout,
 )
 from jsproto.jetstream.api.errors import (
-    InvalidConfiguration,
+    ConfigurationRefused,
     JetStreamError,
     JetStreamNotEnabled,
     RetryLater,
@@ -898,7 +898,7 @@ def test_it_ends_when_the_stream_is_gone():
 def test_it_ends_when_the_server_refuses_the_configuration():
     rig = Rig().error(400, 10084, "workqueue stream requires explicit ack")
 
-    with pytest.raises(InvalidConfiguration):
+    with pytest.raises(ConfigurationRefused):
         rig.ordered.take(rig.now)
     assert rig.ordered.reason is EndReason.REFUSED
 

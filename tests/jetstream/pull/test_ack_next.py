@@ -17,7 +17,7 @@ from jsproto.errors import (
 from jsproto.jetstream.delivery.ack import CUMULATIVE, OPEN, SETTLED
 from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.delivery.message import JsMessage
-from jsproto.jetstream.errors import AlreadySettled, BadRequest
+from jsproto.jetstream.errors import AlreadySettled, BadRequestStatus
 from jsproto.jetstream.pull.ack_next import AckNext
 from jsproto.jetstream.pull.consume import ConsumeOptions
 from jsproto.jetstream.pull.request import PullNotice
@@ -266,7 +266,7 @@ def test_an_ack_that_the_server_can_not_read_as_a_pull_ends_it():
     rig.put(rig.take())
     rig.status(400, "Bad Request - unexpected end of JSON input")
 
-    with pytest.raises(BadRequest):
+    with pytest.raises(BadRequestStatus):
         rig.feed.take(0.0)
 
 

@@ -505,7 +505,7 @@ def test_b025_a_bad_request_ends_the_consume_with_the_servers_text():
     rig.status(400, "Bad Request - heartbeat value too large")
 
     assert rig.said() == [Unsub("2"), Ping()]
-    with pytest.raises(errors.BadRequest, match="heartbeat value too large"):
+    with pytest.raises(errors.BadRequestStatus, match="heartbeat value too large"):
         rig.consume.take(0.0)
     assert (rig.consume.reason, rig.notices()) == (EndReason.FATAL, [PullNotice.REFUSED])
     assert rig.run_to(100.0) == 0
@@ -1638,12 +1638,12 @@ def test_a_number_that_no_sequence_can_be_is_no_gap():
 @pytest.mark.parametrize(
     ("code", "text", "kind", "error"),
     [
-        (400, "Bad Request - oh", PullNotice.REFUSED, errors.BadRequest),
+        (400, "Bad Request - oh", PullNotice.REFUSED, errors.BadRequestStatus),
         (409, "Consumer Deleted", PullNotice.CONSUMER_DELETED, errors.ConsumerDeleted),
         (409, "Leadership Change", PullNotice.LEADERSHIP_CHANGED, errors.LeadershipChanged),
         (409, "Server Shutdown", PullNotice.SERVER_SHUTDOWN, errors.ServerShutdown),
         (503, "", PullNotice.NO_RESPONDERS, NoResponders),
-        (409, "Exceeded MaxWaiting", PullNotice.LIMIT_EXCEEDED, errors.LimitExceeded),
+        (409, "Exceeded MaxWaiting", PullNotice.LIMIT_EXCEEDED, errors.PullLimitExceeded),
         (423, "Nats-Wrong-Pin-Id", PullNotice.PIN_LOST, errors.PinLost),
         (499, "News", PullNotice.UNKNOWN_STATUS, errors.UnknownStatus),
     ],
@@ -1662,7 +1662,7 @@ def test_a_message_that_is_too_large_is_told_with_an_error_that_names_the_consum
     rig.status(409, "Message Size Exceeds MaxBytes", pending(1_000_000, 100))
     ((told, detail),) = rig.port.notices
 
-    assert (told, type(detail)) == (PullNotice.MESSAGE_TOO_LARGE, errors.MessageTooLarge)
+    assert (told, type(detail)) == (PullNotice.MESSAGE_TOO_LARGE, errors.NextMessageTooLarge)
     assert NEXT in str(detail)
 
 

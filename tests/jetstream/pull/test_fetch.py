@@ -390,7 +390,7 @@ def test_a_message_larger_than_the_whole_budget_is_an_error(headers):
     fetch.delivered([status(fetch, 409, "Message Size Exceeds MaxBytes", headers)], 0.1)
 
     assert fetch.reason is EndReason.TOO_LARGE
-    with pytest.raises(errors.MessageTooLarge):
+    with pytest.raises(errors.NextMessageTooLarge):
         fetch.take(0.1)
 
 
@@ -429,7 +429,7 @@ def test_b056_a_limit_exceeded_is_raised_at_once_with_the_servers_text():
     fetch = started(max_messages=10)
     fetch.delivered([status(fetch, 409, "Exceeded MaxRequestBatch of 2")], 0.1)
 
-    with pytest.raises(errors.LimitExceeded) as raised:
+    with pytest.raises(errors.PullLimitExceeded) as raised:
         fetch.take(0.1)
     assert (raised.value.code, raised.value.description, raised.value.limit) == (
         409,
@@ -446,8 +446,8 @@ def test_b056_a_limit_exceeded_is_raised_at_once_with_the_servers_text():
         (409, "Consumer is push based", errors.ConsumerIsPush, EndReason.FATAL),
         (409, "Leadership Change", errors.LeadershipChanged, EndReason.RESET),
         (409, "Server Shutdown", errors.ServerShutdown, EndReason.RESET),
-        (400, "Bad Request - heartbeat value too large", errors.BadRequest, EndReason.FATAL),
-        (412, "Required Api Level", errors.ApiLevelRefused, EndReason.FATAL),
+        (400, "Bad Request - heartbeat value too large", errors.BadRequestStatus, EndReason.FATAL),
+        (412, "Required Api Level", errors.HigherApiLevelRequired, EndReason.FATAL),
         (423, "Nats-Pin-Id mismatch", errors.PinLost, EndReason.PIN_LOST),
         (503, "", NoResponders, EndReason.NO_RESPONDERS),
         (599, "Never Heard Of", errors.UnknownStatus, EndReason.UNKNOWN),
@@ -1248,7 +1248,7 @@ def test_a_bad_request_is_an_error_where_it_is_not_about_a_pin(options):
     fetch = started(max_messages=3, expires=5.0, group="jobs", **options)
     fetch.delivered([status(fetch, 400, "Bad Request")], 0.0)
 
-    with pytest.raises(errors.BadRequest):
+    with pytest.raises(errors.BadRequestStatus):
         fetch.take(0.0)
 
 
@@ -1256,7 +1256,7 @@ def test_a_bad_request_that_comes_when_no_time_is_left_is_the_end():
     fetch = started(max_messages=3, expires=5.0, group="jobs", pin="abc")
     fetch.delivered([status(fetch, 400, "Bad Request")], 5.1)
 
-    with pytest.raises(errors.BadRequest):
+    with pytest.raises(errors.BadRequestStatus):
         fetch.take(5.1)
 
 

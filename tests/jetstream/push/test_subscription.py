@@ -362,7 +362,7 @@ def test_a_create_that_the_server_refuses_ends_it():
     sub.opened(0.0)
     answer(sub, {"error": {"code": 400, "err_code": 10081, "description": "forms a cycle"}})
 
-    with pytest.raises(errors.InvalidConfiguration):
+    with pytest.raises(errors.ConfigurationRefused):
         sub.take(0.0)
     assert sub.port.commands[-1] == Unsub("2")
 

@@ -22,19 +22,19 @@ from jsproto.errors import (
 )
 from jsproto.jetstream.api.errors import (
     ConfigIgnored,
-    InvalidConfiguration,
+    ConfigurationRefused,
     JetStreamNotEnabled,
     StreamNotFound,
 )
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.errors import (
-    BadRequest,
+    BadRequestStatus,
     ConsumerIsPush,
     DataLost,
     DirectUnavailable,
     HeartbeatsMissed,
-    MessageTooLarge,
+    NextMessageTooLarge,
     ReadStalled,
     StreamRecreated,
 )
@@ -261,7 +261,7 @@ def test_a_message_that_is_larger_than_all_that_may_be_asked_for_ends_it():
     ).arrive()
     rig.take()
 
-    assert isinstance(rig.error, MessageTooLarge)
+    assert isinstance(rig.error, NextMessageTooLarge)
 
 
 # ------------------------------------------------------------------------------------------------ the end is proven
@@ -686,7 +686,7 @@ def test_but_not_at_line_rate():
 
 @pytest.mark.parametrize(
     ("status", "expected"),
-    [((409, "Consumer is push based"), ConsumerIsPush), ((400, "Bad Request"), BadRequest)],
+    [((409, "Consumer is push based"), ConsumerIsPush), ((400, "Bad Request"), BadRequestStatus)],
 )
 def test_what_cannot_get_better_ends_it(status, expected):
     rig = Rig(1, 11).answer().answer()
@@ -876,7 +876,7 @@ def test_a_consumer_that_the_server_refuses_ends_it():
     rig.settle()
     rig.take()
 
-    assert isinstance(rig.error, InvalidConfiguration)
+    assert isinstance(rig.error, ConfigurationRefused)
     assert rig.reader.finished
 
 
@@ -1382,16 +1382,16 @@ def test_a_page_that_says_nothing_of_what_is_left_is_the_last_of_that_replica():
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"), [((503, ""), NoResponders), ((408, "Bad Request"), BadRequest)]
+    ("status", "kind"), [((503, ""), NoResponders), ((408, "Bad Request"), BadRequestStatus)]
 )
 def test_what_a_direct_get_is_refused_with(status, kind):
     rig = Rig(1, 11, way=ReadMode.DIRECT).answer()
     rig.inbox.clear()
     rig.status(*status, token=rig.page).arrive()
 
-    if kind is BadRequest:
+    if kind is BadRequestStatus:
         rig.take()
-        assert isinstance(rig.error, BadRequest)
+        assert isinstance(rig.error, BadRequestStatus)
     else:
         assert isinstance(rig.told_of(RangeNotice.FAILED)[0], NoResponders)
         rig.run_to(1.0)

@@ -70,7 +70,7 @@ def step_down_stream(
         The name of the new leader, empty without ``wait``.
 
     Raises:
-        Unavailable: the server is in no cluster (10010).
+        CannotServe: the server is in no cluster (10010).
         StreamNotFound: the stream does not exist.
         RequestTimeout: no new leader in time, or there was no leader before.
     """
@@ -140,7 +140,7 @@ def step_down_meta(
 
     Raises:
         NoResponders: the user is not of the system account (with ``wait``).
-        InvalidConfiguration: no such server (10005; 2.11 for ``preferred``).
+        ConfigurationRefused: no such server (10005; 2.11 for ``preferred``).
         RequestTimeout: the user is not of the system account, there is no cluster, or no new
             leader in time.
     """
@@ -311,7 +311,7 @@ def move_stream(
 
     Raises:
         NotFound: no such account (10035), or stream.
-        InvalidConfiguration: no server can take the stream (10005).
+        ConfigurationRefused: no server can take the stream (10005).
         JetStreamError: the server is unknown (10044), or holds no replica of it (10040).
     """
     wishes: dict[str, object] = {"server": server, "cluster": cluster, "tags": list(tags)}

@@ -100,7 +100,7 @@ def purge_stream(
 
     Raises:
         StreamNotFound: the stream does not exist.
-        Refused: the stream does not allow it, or is sealed.
+        NotAllowed: the stream does not allow it, or is sealed.
     """
     which = which or Purge()
     about = RequestContext(what="purge stream", stream=stream, subject=which.filter_subject)
@@ -157,7 +157,7 @@ def copy_stream(
     Raises:
         StreamNotFound: the stream does not exist.
         StreamExists: a different stream has the name of the copy.
-        InvalidConfiguration: the server rejects the configuration; the text says why.
+        ConfigurationRefused: the server rejects the configuration; the text says why.
     """
     config = yield from stream_config(api, stream, timeout=timeout)
     return (yield from create_stream(api, config.evolve(**changes), timeout=timeout))
@@ -256,7 +256,7 @@ def reset_consumer(
     Raises:
         ConsumerNotFound: the consumer does not exist.
         StreamNotFound: the stream does not exist.
-        InvalidConfiguration: the deliver policy does not allow the sequence.
+        ConfigurationRefused: the deliver policy does not allow the sequence.
         InvalidConfig: an invalid sequence.
     """
     about = RequestContext(what="reset consumer", stream=stream, consumer=consumer)

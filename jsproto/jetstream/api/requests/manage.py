@@ -143,7 +143,7 @@ def create_stream(
 
     Raises:
         StreamExists: the stream exists with another configuration.
-        InvalidConfiguration: the server rejects the configuration; the text says why.
+        ConfigurationRefused: the server rejects the configuration; the text says why.
     """
     about = RequestContext(what="create stream", stream=config.name)
     return (
@@ -364,9 +364,9 @@ def create_consumer(
 
     Raises:
         ConsumerExists: the consumer exists with another configuration (``CREATE``).
-        ConsumerDoesNotExist: the consumer does not exist (``UPDATE``).
+        ConsumerNotFound: the consumer does not exist (``UPDATE``).
         StreamNotFound: the stream does not exist.
-        InvalidConfiguration: the server rejects the configuration; the text says why.
+        ConfigurationRefused: the server rejects the configuration; the text says why.
         InvalidConfig: the configuration works with no server; nothing was sent.
     """
     name = config.checked().name or config.durable_name or ""

@@ -41,7 +41,7 @@ from jsproto.jetstream.api.requests.maintenance import sequence
 from jsproto.jetstream.api.requests.manage import DEFAULT_TIMEOUT, request, succeed
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.timestamps import UINT64_MAX, Timestamp
-from jsproto.jetstream.errors import NothingFound
+from jsproto.jetstream.errors import DirectGetFoundNothing
 from jsproto.jetstream.server_headers import added_by_get, bare_block
 from jsproto.jetstream.status import StatusContext, judge, status_error
 from jsproto.wire.headers import Headers, header_value
@@ -354,7 +354,11 @@ def direct_error(reply: Message, about: RequestContext) -> JsprotoError:
         )
     code, text = reply.status
     error = status_error(judge(code, text, StatusContext.DIRECT), code, text, str(about))
-    return MessageNotFound(code, 10037, text, about) if isinstance(error, NothingFound) else error
+    return (
+        MessageNotFound(code, 10037, text, about)
+        if isinstance(error, DirectGetFoundNothing)
+        else error
+    )
 
 
 # ------------------------------------------------------------------ reading

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from jsproto.jetstream.api.timestamps import INT64_MAX
-from jsproto.jetstream.errors import BadRequest, ConsumerIsPush
+from jsproto.jetstream.errors import BadRequestStatus, ConsumerIsPush
 from jsproto.jetstream.status import Limit
 from jsproto.trace.judge.rules.table import ERROR, WARNING, Rule, per_link
 from jsproto.trace.observe.client import json_object, number
@@ -212,7 +212,7 @@ def _push_refused(fact: PullEnded) -> str | None:
 
 
 def _bad(fact: PullEnded) -> str | None:
-    if fact.row.error is not BadRequest:
+    if fact.row.error is not BadRequestStatus:
         return None
     return f"the server refused the pull in line {fact.pull.line}: {fact.pull.status}"
 

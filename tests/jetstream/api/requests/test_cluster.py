@@ -6,7 +6,7 @@ import pytest
 
 from jsproto.errors import InvalidConfig, InvalidResponse, InvalidSubject, RequestTimeout
 from jsproto.jetstream.api.config.cluster import Placement
-from jsproto.jetstream.api.errors import StreamNotFound, Unavailable
+from jsproto.jetstream.api.errors import CannotServe, StreamNotFound
 from jsproto.jetstream.api.requests import cluster as ops
 from jsproto.jetstream.api.subjects import ApiSubjects
 from tests.jetstream.api.asking import refusal, run
@@ -141,7 +141,7 @@ def test_an_election_without_an_end_is_an_error_in_time() -> None:
 
 
 def test_a_server_on_its_own_says_so() -> None:
-    with pytest.raises(Unavailable, match="stream leader step-down, stream S"):
+    with pytest.raises(CannotServe, match="stream leader step-down, stream S"):
         run(
             ops.step_down_stream(API, "S", wait=False),
             refusal(503, 10010, "clustering support required"),

@@ -15,7 +15,7 @@ from jsproto.jetstream.api.errors import (
     AmbiguousSubject,
     ConsumerExists,
     ConsumerNotFound,
-    Refused,
+    NotAllowed,
     StreamExists,
     StreamNotFound,
     StreamSealed,
@@ -80,7 +80,7 @@ def test_a_stream_that_denies_purges_says_so() -> None:
             refusal(400, 10109, "invalid operation on sealed stream"),
         )
 
-    assert isinstance(caught.value, Refused)
+    assert isinstance(caught.value, NotAllowed)
 
 
 def test_a_subject_has_exactly_one_stream_or_a_typed_error() -> None:

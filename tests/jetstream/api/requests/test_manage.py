@@ -22,9 +22,9 @@ from jsproto.jetstream.api.config.enums import ConsumerAction
 from jsproto.jetstream.api.config.stream import StreamConfig
 from jsproto.jetstream.api.errors import (
     ConfigIgnored,
+    ConfigurationRefused,
     ConsumerExists,
     ConsumerNotFound,
-    InvalidConfiguration,
     JetStreamNotEnabled,
     StreamExists,
     StreamNotFound,
@@ -92,7 +92,7 @@ def test_pedantry_is_sent_only_when_it_is_wished_for() -> None:
         (
             lambda: api.create_stream(API, S),
             refusal(500, 10052, "duplicates window can not be negative"),
-            InvalidConfiguration,
+            ConfigurationRefused,
             "duplicates window .* \\(create stream, stream S\\)",
         ),
         (

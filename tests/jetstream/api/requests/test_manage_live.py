@@ -254,7 +254,7 @@ def test_each_refusal_is_its_class_and_says_what_was_asked(client: Client) -> No
         ),
         (
             api.create_stream(API, StreamConfig(name="NO2", subjects=["no.>"])),
-            errors.InvalidConfiguration,
+            errors.ConfigurationRefused,
             "subjects overlap",
         ),
         (
@@ -269,7 +269,7 @@ def test_each_refusal_is_its_class_and_says_what_was_asked(client: Client) -> No
         ),
         (
             api.update_consumer(API, "NO", ConsumerConfig(name="NEW")),
-            errors.ConsumerDoesNotExist,
+            errors.ConsumerNotFound,
             "update consumer, stream NO, consumer NEW",
         ),
         (

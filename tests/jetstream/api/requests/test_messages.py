@@ -15,7 +15,7 @@ from jsproto.errors import (
     RequestTimeout,
     StatusError,
 )
-from jsproto.jetstream.api.errors import MessageNotFound, SequenceNotFound
+from jsproto.jetstream.api.errors import MessageNotFound
 from jsproto.jetstream.api.requests.messages import (
     MessageSelector,
     StoredMessage,
@@ -26,7 +26,7 @@ from jsproto.jetstream.api.requests.messages import (
 )
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto.jetstream.errors import ApiLevelRefused, BadRequest
+from jsproto.jetstream.errors import BadRequestStatus, HigherApiLevelRequired
 from tests.jetstream.api.asking import message, refusal, run
 
 API = ApiSubjects()
@@ -136,8 +136,8 @@ def test_that_there_is_none_is_one_error_in_both_ways() -> None:
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        (status("408 Bad Request"), BadRequest),
-        (status("412 Required Api Level"), ApiLevelRefused),
+        (status("408 Bad Request"), BadRequestStatus),
+        (status("412 Required Api Level"), HigherApiLevelRequired),
         (status("500 broken"), StatusError),
         (message(b"x"), InvalidResponse),
         (message(b"x", b"NATS/1.0\r\nK: v\r\n\r\n"), InvalidResponse),
@@ -215,7 +215,7 @@ def test_deleting_leaves_the_bytes_unless_they_shall_be_erased() -> None:
 
     assert asked == [("$JS.API.STREAM.MSG.DELETE.S", {"seq": 5, "no_erase": True})]
     assert erased == [("$JS.API.STREAM.MSG.DELETE.S", {"seq": 5})]
-    with pytest.raises(SequenceNotFound, match="delete message 5"):
+    with pytest.raises(MessageNotFound, match="delete message 5"):
         run(delete_message(API, "S", 5), refusal(400, 10043, "sequence 5 not found"))
     with pytest.raises(InvalidConfig, match="seq"):
         run(delete_message(API, "S", 0))

@@ -11,7 +11,7 @@ from jsproto.jetstream.api.error_codes import BY_ERR_CODE
 from jsproto.jetstream.api.errors import (
     CLASSES,
     ApiLevelTooLow,
-    InvalidConfiguration,
+    ConfigurationRefused,
     InvalidRequest,
     RequestContext,
     api_error,
@@ -37,14 +37,14 @@ OF_NO_SETTING = {
 }  # fmt: skip
 
 
-def said(err_code: int, description: str = "no") -> InvalidConfiguration:
+def said(err_code: int, description: str = "no") -> ConfigurationRefused:
     error = api_error({"code": 400, "err_code": err_code, "description": description}, ASKED)
     assert isinstance(error, InvalidRequest)
     return error
 
 
 def test_every_number_about_a_configuration_has_a_setting_or_says_why_not() -> None:
-    (numbers,) = [numbers for kind, numbers in CLASSES if kind is InvalidConfiguration]
+    (numbers,) = [numbers for kind, numbers in CLASSES if kind is ConfigurationRefused]
     ruled = {rule.err_code for rule in (*STREAM_RULES, *UPDATE_RULES, *CONSUMER_RULES)}
 
     assert {each for each in numbers if each not in ruled and each not in BLAMED} == OF_NO_SETTING
@@ -57,7 +57,7 @@ def test_the_first_finding_with_the_number_is_the_culprit() -> None:
     error = blamed(said(10052), check_stream(config))
 
     assert (type(error), error.setting, error.err_code) == (
-        InvalidConfiguration,
+        ConfigurationRefused,
         "description",
         10052,
     )
@@ -87,13 +87,13 @@ def test_nobody_is_blamed_by_guess() -> None:
 
 
 def test_what_was_asked_with_the_procedures_is_told_with_its_setting() -> None:
-    with pytest.raises(InvalidConfiguration, match=r"update stream, stream S, setting storage"):
+    with pytest.raises(ConfigurationRefused, match=r"update stream, stream S, setting storage"):
         run(
             manage.change_stream(API, "S", {"storage": "file"}),
             {"config": {"name": "S", "storage": "memory"}},
             refusal(500, 10052),
         )
-    with pytest.raises(InvalidConfiguration, match=r"consumer C, setting deliver_subject"):
+    with pytest.raises(ConfigurationRefused, match=r"consumer C, setting deliver_subject"):
         run(
             manage.create_consumer(API, "S", ConsumerConfig(name="C", deliver_subject="a.*")),
             refusal(400, 10079),
