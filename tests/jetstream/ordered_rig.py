@@ -113,7 +113,7 @@ class Rig:
 
     @property
     def token(self) -> str:
-        return self.ordered.intake.deliver or list(self.ordered.intake.ledger.open)[-1]
+        return self.ordered.intake.deliver or list(self.ordered.intake.engine.ledger.open)[-1]
 
     # the server
 

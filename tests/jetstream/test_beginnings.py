@@ -169,8 +169,13 @@ def test_a_new_ordered_consumer(form):
     if form is SourceKind.PUSH:
         intake |= {"_doubt": 0, "flow": FLOW}
     else:
-        intake |= {"_pace": {"failures": 0, "not_before": None}, "_timers": {"armed": {}}}
-    assert exact(without(seen["intake"], "liveness", "_budget", "ledger")) == exact(intake)
+        engine = {
+            "_expires": 30.0,
+            "backoff": {"failures": 0, "not_before": None},
+            "retry_at": None,
+        }
+        assert exact(without(seen["intake"]["engine"], "credit", "ledger")) == exact(engine)
+    assert exact(without(seen["intake"], "liveness", "engine")) == exact(intake)
 
 
 def test_flow_control_that_was_forgotten_knows_how_many_answers_it_gave_and_nothing_else():

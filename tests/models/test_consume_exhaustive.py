@@ -15,6 +15,7 @@ import pytest
 
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.consume import Consume, ConsumeOptions, ConsumeState
+from jsproto.jetstream.pull.engine import PullEngine
 from jsproto.jetstream.pull.request import Pull
 from jsproto.wire.commands import Publish, Sub, Unsub
 from tests.models import orders
@@ -29,7 +30,6 @@ LEFT_OUT: Final = {
     "_barred": "for a notice",
     "_trusts": "no group is asked for",
     "_guard": "gaps are not watched here",
-    "_timers": "taken as differences",
     "error": "taken as its class",
     "floor": "nothing is known of acks",
     "got": "counted only with stop_after",
@@ -40,9 +40,10 @@ LEFT_OUT: Final = {
     "strays": "a counter",
 }
 LOOKED_AT: Final = {
-    "_absent", "_budget", "_expires", "_fence", "_missing", "_pace", "backlog", "ended", "take_blocked", "ledger", "liveness", "pin",
+    "_absent", "_fence", "_missing", "backlog", "ended", "take_blocked", "engine", "liveness", "pin",
     "_question", "port", "reason", "put_blocked", "state",
 }  # fmt: skip
+LOOKED_AT_IN_ENGINE: Final = {"_expires", "backoff", "credit", "ledger", "retry_at"}
 
 
 class World(orders.World):
@@ -56,7 +57,7 @@ class World(orders.World):
         """The state, as far as anything to come depends on it."""
         consume, now = self.consume, self.now
         port, ledger, liveness, pace, budget = (
-            consume.port, consume.ledger, consume.liveness, consume._pace, consume._budget
+            consume.port, consume.ledger, consume.liveness, consume.engine.backoff, consume.engine.credit
         )  # fmt: skip
         fences = tuple(token == consume._fence for token in port.fences)
         accounts = tuple(
@@ -65,13 +66,13 @@ class World(orders.World):
         )
         return (
             consume.state, consume.reason, consume.ended, type(consume.error), consume.take_blocked, consume.put_blocked,
-            consume.pin, consume._missing, consume._expires, consume.backlog.count,
+            consume.pin, consume._missing, consume.engine._expires, consume.backlog.count,
             tuple(self._pull(pull) for pull in ledger.open.values()),
             tuple(self._pull(pull) for pull in ledger.filled.values()),
             accounts, budget.whole,
             liveness.heartbeat, liveness.silent, liveness.watching and round(now - liveness.since, 6),
             min(pace.failures, 2), max(0.0, round((pace.not_before or 0.0) - now, 6)),
-            tuple(round(at - now, 6) for at in consume._timers._armed.values()),
+            None if consume.engine.retry_at is None else round(consume.engine.retry_at - now, 6),
             port.up, bool(port.subject), fences, consume._absent, bool(consume._question),
         )  # fmt: skip
 
@@ -158,7 +159,11 @@ class Seen(NamedTuple):
 
 def seen(world: World) -> Seen:
     consume = world.consume
-    both = [each for each in (consume._budget.messages, consume._budget.size) if each is not None]
+    both = [
+        each
+        for each in (consume.engine.credit.messages, consume.engine.credit.size)
+        if each is not None
+    ]
     return Seen(
         consume.state,
         consume.ended,
@@ -183,7 +188,11 @@ def judge_step(world: World, before: Seen, letter: str) -> None:
     naks = [each for each in commands if isinstance(each, Publish) and each.payload == b"-NAK"]
     owed = sum(pull.owed for pull in consume.ledger.open.values())
     owed_bytes = sum(pull.owed_bytes for pull in consume.ledger.open.values())
-    both = [each for each in (consume._budget.messages, consume._budget.size) if each is not None]
+    both = [
+        each
+        for each in (consume.engine.credit.messages, consume.engine.credit.size)
+        if each is not None
+    ]
 
     # 10: what is asked for never lifts the level above the limit.
     for credit in both:
@@ -193,10 +202,10 @@ def judge_step(world: World, before: Seen, letter: str) -> None:
     # 11, 12: pulls owe what they were asked for, exactly that is counted, and each ends once.
     assert all(pull.owed > 0 and pull.end is None for pull in consume.ledger.open.values())
     assert all(pull.end is not None for pull in consume.ledger.filled.values())
-    if consume._budget.messages is not None:
-        assert consume._budget.messages.asked == owed
-    if consume._budget.size is not None:
-        assert consume._budget.size.asked == owed_bytes
+    if consume.engine.credit.messages is not None:
+        assert consume.engine.credit.messages.asked == owed
+    if consume.engine.credit.size is not None:
+        assert consume.engine.credit.size.asked == owed_bytes
     assert len(pulls) == after.open - before.open + after.over - before.over
     # 13: what names no pull of ours changes nothing.
     if letter == "stray":
@@ -204,7 +213,11 @@ def judge_step(world: World, before: Seen, letter: str) -> None:
         assert not pulls
     # 14: no state without a future; what is at hand can stand for it, where only the whole may be
     # asked for.
-    if after.state is ConsumeState.PULLING and port.up and consume._budget.request() is not None:
+    if (
+        after.state is ConsumeState.PULLING
+        and port.up
+        and consume.engine.credit.request() is not None
+    ):
         assert after.open or after.deadline is not None
     # 15: between a fruitless pull and the next there is a delay.
     if letter in {"gone", "refused", "moved", "unknown", "pin lost"}:
@@ -215,7 +228,7 @@ def judge_step(world: World, before: Seen, letter: str) -> None:
     if letter in {"heartbeat", "strange"}:
         assert (after.open, after.over, after.state) == (before.open, before.over, before.state)
     if pulls:
-        assert consume._pace.opened(world.now)
+        assert consume.engine.backoff.opened(world.now)
         assert len(pulls) == 1
     # 18: a message is at hand, taken, or given back.
     came = letter in {"data", "late"}
@@ -296,3 +309,4 @@ def test_in_every_order_of_events_the_accounts_are_right_and_nothing_stalls(boun
 def test_all_state_of_a_consume_is_looked_at_or_left_out_for_a_reason():
     assert LOOKED_AT | set(LEFT_OUT) == set(Consume.STATE)
     assert not LOOKED_AT & set(LEFT_OUT)
+    assert set(PullEngine.STATE) == LOOKED_AT_IN_ENGINE

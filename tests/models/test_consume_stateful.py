@@ -138,7 +138,7 @@ class ConsumeModel(BadRoad):
         if hasattr(self, "consume") and self.consume.port.up:
             future = bool(self.consume.ledger.open) or self.consume.deadline is not None
             assert future or self.consume.readable
-            assert future or self.consume._budget.request() is None
+            assert future or self.consume.engine.credit.request() is None
 
     @invariant()
     def it_goes_on(self):

@@ -1,67 +1,43 @@
-"""The pulls of an ordered consumer: what is asked of the present incarnation, what it owes, and
-whether it is still there.
+"""The pulls of an ordered consumer: it asks the present incarnation for messages.
 
-Theory. The arithmetic is that of the pull machines, by the same parts: `PullCredit` the level,
-`PendingPulls` who owes what, `HeartbeatMonitor` the silence, `Backoff` the delay behind a pull that
-brought nothing. Here they are one part, because they begin and end together: with `begin` an
-incarnation can be asked, with `void` nothing that it owes will ever come. What was received stays
-counted until the user takes it, whichever incarnation it came from, so buffered and asked together
-never exceed the bound, and a reset asks only for what there is room for.
+The arithmetic is that of every machine that pulls: `PullEngine`. After `begin` the
+source can ask an incarnation. After `void` nothing counts that the incarnation still owes. Messages stay counted until the user takes
+them, whichever incarnation delivered them. So what is buffered and what is asked for never exceed
+the bound together, and after a reset the reader asks only for what there is room for.
 
-What a status means for the order is the conversation's business; this part only says which row it
-is.
+What a status means for the order is for the `OrderedConsumer` to decide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, cast
+from typing import ClassVar, cast
 
 from jsproto.core.conversation.conversation import Port
 from jsproto.core.pubsub.frame_queue import FrameQueue
-from jsproto.core.state import PART, Codecs, IdentityEnum
-from jsproto.core.timers import Timers
-from jsproto.jetstream.backoff import Backoff
-from jsproto.jetstream.heartbeat import HeartbeatMonitor
+from jsproto.core.state import PART, Codecs
 from jsproto.jetstream.ordered.source import OrderedSource
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
-from jsproto.jetstream.pull.pending_pulls import PendingPulls
-from jsproto.jetstream.pull.pull_credit import PullCredit
-from jsproto.jetstream.pull.request import Pull, message_sizes
-from jsproto.jetstream.status import EndReason, StatusAction, StatusContext, StatusRow, pending_of
+from jsproto.jetstream.pull.engine import PullEngine
+from jsproto.jetstream.pull.request import Pull
+from jsproto.jetstream.status import EndReason, StatusAction, StatusContext, StatusRow
 from jsproto.wire.frames import SUBJECT, Delivery
-
-#: How much later than its expiry a pull is taken for over without a word: a tenth, 1 s to 5 s.
-_MARGINS: Final = (1.0, 5.0)
-
-
-class PullTimer(IdentityEnum):
-    """The deadlines beside the server's silence and the age of the pulls."""
-
-    #: The delay behind a fruitless pull is over.
-    AGAIN = "AGAIN"
 
 
 class PullSource(OrderedSource):
-    """Asking one incarnation after the other.
+    """Asks one incarnation after the other for messages.
 
     Args:
         options: bounds, expiry and heartbeat.
-        paced: the server may be silent for as long as it likes (replay original).
+        paced: the consumer replays at the original speed, so the server may be silent for long.
 
     Attributes:
-        ledger: the open pulls.
+        engine: the open pulls, and how much may be asked for.
     """
 
-    __slots__ = ("_budget", "_expires", "_pace", "_template", "_timers", "ledger")
+    __slots__ = ("engine",)
 
-    STATE: ClassVar[Codecs] = {
-        **OrderedSource.STATE,
-        "_budget": PART,
-        "_pace": PART,
-        "_timers": PART,
-        "ledger": PART,
-    }
+    STATE: ClassVar[Codecs] = {**OrderedSource.STATE, "engine": PART}
 
     place = StatusContext.PULL
     early = False
@@ -69,114 +45,84 @@ class PullSource(OrderedSource):
     def __init__(
         self, backlog: FrameQueue, options: ConsumeOptions, *, paced: bool = False
     ) -> None:
-        self._budget = PullCredit(*options.credits())
-        liveness = HeartbeatMonitor(options.heartbeat, options.heartbeat_factor)
-        super().__init__(backlog, self._budget.lead, liveness, paced=paced)
-        self.by_messages = self._budget.size is None
-        self.ledger = PendingPulls()
-        self._expires = options.expires
-        self._pace = Backoff(options.retry_wait, options.retry_wait_max)
-        self._template = options.template
-        self._timers = Timers(PullTimer)
+        self.engine = PullEngine(options)
+        super().__init__(backlog, self.engine.credit.lead, self.engine.liveness, paced=paced)
+        self.by_messages = self.engine.by_messages
 
     # ------------------------------------------------------------------ life
 
     def begin(self, subject: str, now: float) -> None:
-        """An incarnation is there and can be asked."""
+        """The server has made an incarnation: pulls can go to this subject."""
         self.subject = subject
-        self._pace.restart()
-        self._budget.whole = False
+        self.engine.restart()
 
     def void(self, end: EndReason) -> None:
-        """Nothing that was asked will come any more, and nobody can be asked."""
+        """The incarnation is lost: nothing that was asked for counts, and there is no one to ask."""
         self.subject = ""
-        self.ledger.end_all(end)
-        self._timers.clear()
-        self._balance()
+        self.engine.stop(end)
 
     # ------------------------------------------------------------------ asking
 
     def ask(self, port: Port, now: float) -> None:
-        """Ask for the difference, if the level is low, somebody is there, and it may be asked now."""
+        """Ask for the difference if the level is low, there is an incarnation and no delay runs."""
         if not self.subject:
             return
-        request = self._budget.request()
-        if request is None:
-            return
-        if not self._pace.opened(now):
-            self._timers.set(PullTimer.AGAIN, cast("float", self._pace.not_before))
-            return
-        batch, size = request
-        token = port.ask(self.subject, self._template.body(batch, size))
-        self._budget.ask(batch, size)
-        least, most = _MARGINS
-        until = now + self._expires + min(max(self._expires / 10, least), most)
-        self.ledger.issue(Pull(token, batch, size, now, until))
-        if not self._replaying:
-            self.liveness.asked(now)
+        request = self.engine.credit.request()
+        if request is not None and self.engine.may_ask(now):
+            self.engine.ask(port, self.subject, request, now)
+            if not self._replaying:
+                self.liveness.asked(now)
 
     def limit(self, left: int) -> None:
-        """So many messages can still come at most, whatever is asked."""
-        self._budget.left = left
+        """The stream holds at most so many more messages: ask for no more than that."""
+        self.engine.credit.left = left
 
     # ------------------------------------------------------------------ what comes and goes
 
-    def size(self, frames: Sequence[Delivery]) -> int:
-        """The bytes of messages, where bytes are bounded."""
-        return 0 if self.by_messages else message_sizes(frames)
-
     def received(self, frames: Sequence[Delivery]) -> None:
         """Messages came for what was asked."""
-        count, size = len(frames), self.size(frames)
-        self._pace.reset_delay()
-        self._budget.received(count, size)
-        messages, left = self.ledger.credit(count, size)
-        if messages or left or not self.ledger.open:
-            self._settle(messages, left)
+        self.engine.received(len(frames), self.engine.size(frames))
 
     def taken(self, frames: Sequence[Delivery]) -> None:
-        """The user took messages, or nobody will."""
-        self._budget.taken(len(frames), self.size(frames))
+        """Messages were taken by the user or discarded."""
+        self.engine.credit.taken(len(frames), self.engine.size(frames))
 
     def knows(self, frame: Delivery) -> bool:
-        """It names one of the pulls."""
-        return self.ledger.find(frame[SUBJECT]) is not None
+        """Whether the frame's subject is the token of one of the pulls."""
+        return self.engine.ledger.find(frame[SUBJECT]) is not None
 
     def heartbeat(self, block: bytes, port: Port, now: float, *, holds: bool = False) -> bool:
         """A pull waits for messages."""
-        self._pace.reset_delay()
+        self.engine.backoff.reset_delay()
         return super().heartbeat(block, port, now, holds=holds)
 
     def ended(self, frame: Delivery, row: StatusRow, block: bytes, now: float) -> bool:
         """A status ended one pull. False if the next message is larger than all that may be asked
         for.
 
-        The delay that this may cost gets its deadline from `ask`: where nothing is to be asked
-        nobody needs to wake up.
+        `ask` sets the deadline for a delay that follows. If there is nothing to ask for, no wake-up
+        is needed.
         """
-        pull = cast("Pull", self.ledger.find(frame[SUBJECT]))
-        settled = self.ledger.settle(pull, cast("EndReason", row.end), row.rest, pending_of(block))
-        self._settle(settled.messages, settled.size)
+        engine = self.engine
+        pull = cast("Pull", engine.ledger.find(frame[SUBJECT]))
+        engine.pull_ended(pull, row, block)
         if pull.got:
             return True
         if row.verdict is StatusAction.DOES_NOT_FIT:
-            if not self._budget.did_not_fit(pull.max_bytes):
+            if not engine.credit.did_not_fit(pull.max_bytes):
                 return True
-            self._pace.failed(now)
+            engine.backoff.failed(now)
             return False
-        self._pace.record_empty(pull.issued, now)
+        engine.backoff.record_empty(pull.issued, now)
         return True
 
     def ticked(self, now: float) -> bool:
-        """Pulls that are overdue, and delays that are over: whether something is to be asked is
-        seen by `ask`.
+        """Whether a pull is overdue. A delay that is over is forgotten; `ask` then asks again.
 
-        What is overdue may be on its way, or its request is: it would be taken for what the pulls
-        behind it owe.
+        The overdue pull, or its messages, may still be on the way. The messages would count for the
+        pulls after it, so the owner gives up the incarnation.
         """
-        for _ in self._timers.expired(now):
-            pass
-        return not self._replaying and self.ledger.overdue(now)
+        return self.engine.ticked(now) and not self._replaying
 
     def unserved(self, port: Port, now: float, *, holds: bool) -> bool:
         """The server has said that no pull waits. A server of 2.9 ends an overdue pull without a
@@ -187,12 +133,11 @@ class PullSource(OrderedSource):
         them any more. Then the reader needs a new consumer: the server says how far it has come,
         not whether the message that it holds is one that the reader wants.
         """
-        if not self.ledger.overdue(now):
+        if not self.engine.ledger.overdue(now):
             return False
         if holds:
             return self.by_messages and self.lead.asked > 1
-        self.ledger.end_all(EndReason.DEADLINE)
-        self._balance()
+        self.engine.end_all(EndReason.DEADLINE)
         self.ask(port, now)
         return False
 
@@ -205,17 +150,5 @@ class PullSource(OrderedSource):
 
     @property
     def deadline(self) -> float | None:
-        """When `ticked` can change something; silence has a deadline of its own."""
-        overdue = None if self._replaying else self.ledger.deadline
-        moments = [at for at in (self._timers.next(), overdue) if at is not None]
-        return min(moments) if moments else None
-
-    def _settle(self, messages: int, size: int) -> None:
-        self._budget.settled(messages, size)
-        if not self.ledger.open:
-            self._balance()
-
-    def _balance(self) -> None:
-        """No pull is open: nobody owes anything, and nobody has promised heartbeats."""
-        self._budget.reset()
-        self.liveness.rest()
+        """When `ticked` must be called; the heartbeat monitor has a deadline of its own."""
+        return self.engine.retry_at if self._replaying else self.engine.deadline

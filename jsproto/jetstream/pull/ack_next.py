@@ -111,11 +111,11 @@ class AckNext(Consume[M]):
 
         def say(_: bytes) -> None:
             """The ack is said with a request in it, if there is something to ask for."""
-            request = self._wish() if self._pace.opened(now) else None
+            request = self._wish() if self.engine.backoff.opened(now) else None
             if request is None:
                 self.port.publish(Publish(item.reply, _ACK))
             else:
-                self._ask(item.reply, _NXT, *request, now)
+                self._ask(item.reply, _NXT, request, now)
                 self._asker, self._asked_by = item, item.reply
 
         item.settle_by(say)

@@ -39,6 +39,7 @@ from jsproto.jetstream.delivery.ack_floor import AckFloor
 from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.delivery.in_progress import InProgressTracker
 from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.errors import HeartbeatsMissed
 from jsproto.jetstream.heartbeat import HeartbeatMonitor
 from jsproto.jetstream.pull.existence_check import names_of
 from jsproto.jetstream.pull.request import PullNotice
@@ -332,6 +333,12 @@ class PullFeed(Conversation[M], Generic[M]):
         for message in (*held.values(), *self.floor.pending):
             message.feed = self
         self._configure_messages()
+
+    def _missed(self) -> HeartbeatsMissed:
+        return HeartbeatsMissed(
+            f"expected a heartbeat every {self.liveness.heartbeat:g} s for a pull on {self.subject}, "
+            f"nothing came for {self.liveness.period:g} s"
+        )
 
     def _error_of(self, row: StatusRow, status: tuple[int, str]) -> JsprotoError:
         """A status that is no good end as the error that it is."""

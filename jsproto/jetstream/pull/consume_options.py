@@ -136,6 +136,11 @@ class ConsumeOptions:
         least, most = _HEARTBEATS
         return max(heartbeat_within(most, self.expires), least)
 
+    @property
+    def may_pin(self) -> bool:
+        """Whether the server may pin the group to one client, and so add a pin id to messages."""
+        return bool(self.group) and self.pinned is not False
+
     def credits(self) -> tuple[Credit | None, Credit | None]:
         """The bounds in messages and in bytes; a consume by bytes has none in messages."""
         if self.max_bytes is not None:

@@ -32,7 +32,7 @@ from jsproto.core.conversation.conversation import StopMode
 from jsproto.core.state import ERROR, PLAIN, Codecs, IdentityEnum, Snapshot
 from jsproto.errors.tree import ConnectionLost, InvalidConfig, JsprotoError, LinkError
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
-from jsproto.jetstream.errors import BadRequestStatus, HeartbeatsMissed
+from jsproto.jetstream.errors import BadRequestStatus
 from jsproto.jetstream.heartbeat import liveness_of
 from jsproto.jetstream.pull.base import M, Make, PullFeed
 from jsproto.jetstream.pull.existence_check import names_of
@@ -42,9 +42,9 @@ from jsproto.jetstream.pull.request import (
     OpenPull,
     Pull,
     PullNotice,
-    message_size,
+    message_sizes,
     pin_of,
-    pinned_size,
+    pinned_sizes,
 )
 from jsproto.jetstream.status import EndReason, StatusAction, judge, pending_of
 from jsproto.wire.frames import REPLY, SUBJECT, Delivery
@@ -181,7 +181,7 @@ class Fetch(PullFeed[M]):
         self.pull: Pull | None = None
         self.pin = options.pin
         # Whether a pin id of a message may be the server's.
-        self._trusts = bool(options.group) and options.pinned is not False
+        self._trusts = options.may_pin
         self._opened = 0.0
         # The pull waits for its turn behind those of others: it can't be told again that they come
         # first.
@@ -359,8 +359,7 @@ class Fetch(PullFeed[M]):
                 self.pin = pin
                 self.port.notify(PullNotice.PINNED, pin)
         if self.options.max_bytes:
-            may_pin = self.options.group and self.options.pinned is not False
-            size = sum(map(pinned_size if may_pin else message_size, data))
+            size = (pinned_sizes if self.options.may_pin else message_sizes)(data)
             self.size += size
             pull.size += size
         if self._first and now >= self._again_from:
@@ -467,12 +466,6 @@ class Fetch(PullFeed[M]):
             self._move(FetchInput.LEFT)
         else:
             self._move(FetchInput.ENDED)
-
-    def _missed(self) -> HeartbeatsMissed:
-        return HeartbeatsMissed(
-            f"expected a heartbeat every {self.liveness.heartbeat:g} s for a pull on {self.subject}, "
-            f"nothing came for {self.liveness.period:g} s"
-        )
 
     def _move(self, fact: FetchInput) -> None:
         self.state = TRANSITIONS[self.state][fact]

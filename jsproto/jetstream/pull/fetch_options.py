@@ -173,6 +173,11 @@ class FetchOptions:
     one_answer: bool = _derived(_one_answer_of)
     template: PullTemplate = _derived(_template_of)  # noqa: RUF009 - it is an attribute of attrs that this gives
 
+    @property
+    def may_pin(self) -> bool:
+        """Whether the server may pin the group to one client, and so add a pin id to messages."""
+        return bool(self.group) and self.pinned is not False
+
     def within(self, config: ConsumerConfig) -> FetchOptions:
         """These options for a consumer that is known: how it acknowledges, and whether it pins.
         What is asked for stays.

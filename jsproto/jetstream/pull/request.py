@@ -383,3 +383,8 @@ def pinned_size(frame: Delivery) -> int:
         return size
     added = block.find(b"\n", start + 1) - start
     return size - (len(block) if len(block) - added == len(EMPTY_BLOCK) else added)
+
+
+def pinned_sizes(frames: Sequence[Delivery]) -> int:
+    """`pinned_size` of many together."""
+    return sum(map(pinned_size, frames))

@@ -180,7 +180,7 @@ def test_a_pull_that_ran_out_of_time_is_followed_by_the_next():
 def test_pulls_that_end_at_once_are_paced():
     rig = Rig().ok()
     for _ in range(5):
-        if rig.ordered.intake.ledger.open:
+        if rig.ordered.intake.engine.ledger.open:
             rig.status(404, "No Messages")
     assert len(rig.pulls) == 1
 
@@ -192,7 +192,7 @@ def test_a_pull_without_an_end_is_overdue_however_alive_the_server_is():
     rig = Rig(pulls={"idle_heartbeat": 5.0}).ok()
     for second in range(4, 33, 4):
         rig.at(second)
-        if rig.ordered.intake.ledger.open:
+        if rig.ordered.intake.engine.ledger.open:
             rig.heartbeat()
     rig.at(32.9).heartbeat()
     rig.run_to(32.9)
@@ -236,7 +236,7 @@ def test_a_part_of_the_byte_budget_that_holds_no_message_is_asked_for_as_a_whole
     rig = Rig(pulls={"max_bytes": 1000}).ok()
     rig.data(*range(1, 13))
     rig.ordered.take_all(0.0)
-    first, second = rig.ordered.intake.ledger.open.values()
+    first, second = rig.ordered.intake.engine.ledger.open.values()
     whole = "Nats-Pending-Messages: 999988\r\nNats-Pending-Bytes: 428\r\n"
     rig.status(409, "Message Size Exceeds MaxBytes", whole, token=first.token)
     part = f"Nats-Pending-Messages: 1000000\r\nNats-Pending-Bytes: {second.max_bytes}\r\n"
@@ -1614,7 +1614,7 @@ def test_what_a_view_has_seen_makes_room_for_more():
 
     assert [pull["batch"] for pull in rig.pulls] == [4, 2]
     assert rig.ordered.intake.lead.level == 3
-    assert max(pull.until for pull in rig.ordered.intake.ledger.open.values()) == 40.0
+    assert max(pull.until for pull in rig.ordered.intake.engine.ledger.open.values()) == 40.0
 
 
 def test_items_that_were_made_and_not_taken_are_at_hand():
@@ -1835,7 +1835,7 @@ def test_bytes_that_a_full_pull_leaves_over_are_asked_for_when_it_is_full():
     rig.at(3.0).data(3, 4)
 
     assert [pull["batch"] for pull in rig.pulls] == [4, 2]
-    assert rig.ordered.intake.ledger.deadline == 36.0
+    assert rig.ordered.intake.engine.ledger.deadline == 36.0
 
 
 def test_a_gap_before_a_status_of_the_same_run_is_dated():
@@ -2015,7 +2015,7 @@ def test_invariants_35_to_39_hold_whatever_happens(events, policy, form):
         elif kind == "status" and reading and form is SourceKind.PUSH:
             questions += 1
             rig.question(f"$JS.FC.S.C.{questions}")
-        elif kind == "status" and reading and ordered.intake.ledger.open:
+        elif kind == "status" and reading and ordered.intake.engine.ledger.open:
             rig.status(*value)
         elif kind == "refuse" and ordered.state is OrderedState.CREATING:
             rig.error(503, value)

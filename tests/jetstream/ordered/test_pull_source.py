@@ -42,7 +42,7 @@ class Asker:
 
     @property
     def tokens(self) -> list[str]:
-        return list(self.pulls.ledger.open)
+        return list(self.pulls.engine.ledger.open)
 
     def received(self, count: int) -> list[tuple[object, ...]]:
         came = frames(count)
@@ -125,7 +125,7 @@ def test_an_incarnation_that_is_lost_owes_nothing_and_has_no_deadline():
     asker.pulls.void(EndReason.DISCONNECTED)
 
     assert (asker.pulls.subject, asker.tokens, asker.pulls.deadline) == ("", [], None)
-    assert asker.pulls.ledger.counts == {EndReason.NO_MESSAGES: 1, EndReason.DISCONNECTED: 1}
+    assert asker.pulls.engine.ledger.counts == {EndReason.NO_MESSAGES: 1, EndReason.DISCONNECTED: 1}
     assert (asker.pulls.lead.asked, asker.pulls.lead.buffered) == (0, 5)
     assert asker.pulls.liveness.deadline is None
 
@@ -242,7 +242,7 @@ def test_a_pull_that_brought_nothing_until_its_time_was_up_costs_no_delay():
 
 
 def owes(asker: Asker) -> list[int]:
-    return [pull.owed for pull in asker.pulls.ledger.open.values()]
+    return [pull.owed for pull in asker.pulls.engine.ledger.open.values()]
 
 
 def two(**options: object) -> Asker:
@@ -260,7 +260,7 @@ def test_a_status_ends_its_pull_and_what_that_owed_is_asked_for_again():
     asker = two()
     asker.ended(EXPIRED, 30.0)
     assert (owes(asker), asker.pulls.lead.level) == ([6], 6)
-    assert asker.pulls.ledger.counts == {EndReason.EXPIRED: 1}
+    assert asker.pulls.engine.ledger.counts == {EndReason.EXPIRED: 1}
     assert asker.pulls.liveness.deadline is not None
 
     asker.ended(EXPIRED, 31.0)
@@ -295,8 +295,8 @@ def test_where_messages_are_bounded_a_message_counts_for_one_and_its_bytes_for_n
     by_messages, by_bytes = Asker(max_messages=10), Asker(max_bytes=1000)
 
     assert (by_messages.pulls.by_messages, by_bytes.pulls.by_messages) == (True, False)
-    assert by_messages.pulls.size(frames(3)) == 0
-    assert by_bytes.pulls.size(frames(3)) == 3 * SIZE
+    assert by_messages.pulls.engine.size(frames(3)) == 0
+    assert by_bytes.pulls.engine.size(frames(3)) == 3 * SIZE
 
 
 def test_a_pull_whose_bytes_have_come_is_over():
@@ -306,7 +306,7 @@ def test_a_pull_whose_bytes_have_come_is_over():
     asker.received(1)
 
     assert asker.tokens == []
-    assert asker.pulls.ledger.counts == {EndReason.BYTES_SPENT: 1}
+    assert asker.pulls.engine.ledger.counts == {EndReason.BYTES_SPENT: 1}
     assert (asker.pulls.lead.asked, asker.pulls.lead.buffered) == (0, 3 * SIZE)
 
 

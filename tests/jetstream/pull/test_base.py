@@ -378,16 +378,16 @@ def test_messages_that_age_are_a_notice_once_a_spell_and_less_is_asked_for():
 
     rig.passes(1.0)
     assert rig.notices() == [(PullNotice.AGEING, 8)]
-    assert rig.feed._budget.messages.limit == 4
+    assert rig.feed.engine.credit.messages.limit == 4
 
     rig.take(2)
     rig.passes(10.0)
     assert rig.notices() == []
-    assert rig.feed._budget.messages.limit == 4  # what is at hand was asked for before
+    assert rig.feed.engine.credit.messages.limit == 4  # what is at hand was asked for before
 
     rig.take(2)
     rig.passes(10.0)
-    assert rig.feed._budget.messages.limit == 2
+    assert rig.feed.engine.credit.messages.limit == 2
     assert rig.said(b"+WPI") == []
 
 
@@ -400,7 +400,7 @@ def test_a_new_spell_is_a_new_notice():
         rig.passes(10.0)
 
     assert [kind for kind, _ in rig.notices()] == [PullNotice.AGEING] * 2
-    assert rig.feed._budget.messages.limit == 1
+    assert rig.feed.engine.credit.messages.limit == 1
 
 
 def test_bytes_are_not_bounded_anew_for_a_message_must_fit():
@@ -409,7 +409,7 @@ def test_bytes_are_not_bounded_anew_for_a_message_must_fit():
     rig.passes(30.0)
 
     assert [kind for kind, _ in rig.notices()] == [PullNotice.AGEING]
-    assert rig.feed._budget.size.limit == 1000
+    assert rig.feed.engine.credit.size.limit == 1000
 
 
 def test_who_takes_in_time_is_told_nothing():

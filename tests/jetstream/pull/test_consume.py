@@ -413,7 +413,7 @@ def test_any_byte_budget_of_at_least_a_message_goes_on_for_ever(budget, sizes):
             waiting.pop(0)
             tokens.pop(0)
         assert rig.consume.asked == sum(left for _, left in waiting)
-        assert rig.consume._budget.lead.level <= budget
+        assert rig.consume.engine.credit.lead.level <= budget
     rig.take(rig.consume.readable)
     serve()
 
@@ -643,12 +643,12 @@ def test_a_status_acts_only_on_the_pull_that_it_names():
     rig.said()
     rig.status(408, "Request Timeout", pending(4), first)
     assert [pull["batch"] for pull in rig.pulls()] == [5]
-    before = rig.consume.snapshot()["ledger"]
+    before = rig.consume.engine.ledger.snapshot()
     rig.status(408, "Request Timeout", pending(4), first)
     rig.status(408, "Request Timeout", pending(4), "_INBOX.P.1.1.999")
 
     assert (rig.consume.asked, rig.consume.strays, rig.pulls()) == (10, 2, [])
-    assert rig.consume.snapshot()["ledger"] == before
+    assert rig.consume.engine.ledger.snapshot() == before
 
 
 def test_statuses_of_an_inbox_that_was_given_up_change_nothing():
