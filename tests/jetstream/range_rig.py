@@ -283,7 +283,7 @@ class Rig:
     @property
     def pull(self) -> str:
         """The oldest pull that is open, as the reader knows it."""
-        return next(iter(self.reader._by_consumer.pulls.ledger.open))
+        return next(iter(self.reader._by_consumer.pulls.engine.ledger.open))
 
     @property
     def page(self) -> str:

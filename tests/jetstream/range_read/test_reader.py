@@ -677,7 +677,7 @@ def test_but_not_at_line_rate():
         while rig.mux:
             rig.answer()
         rig.inbox.clear()
-        opened = [*rig.reader._by_consumer.pulls.ledger.open]
+        opened = [*rig.reader._by_consumer.pulls.engine.ledger.open]
         if opened:
             rig.status(409, "Consumer Deleted", token=opened[0]).arrive()
 
