@@ -57,11 +57,11 @@ UNMEASURED = (
     "tests/adapters/test_hostile_peers.py",
     "tests/benchmarks/",
     "tests/core/test_hostile.py",
-    "tests/models/",
+    "tests/models/test_consume_exhaustive.py",
+    "tests/models/test_fetch_exhaustive.py",
     "tests/replay/test_parser_recordings.py",
     "tests/testing/simulation/test_rules.py",
     "tests/testing/simulation/test_simulation.py",
-    "tests/trace/replay/test_rerun.py",
     "tests/trace/test_corpus.py",
     "tests/trace/test_hostile_files.py",
 )

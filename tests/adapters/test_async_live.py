@@ -166,7 +166,7 @@ def test_next_is_one_message_or_a_timeout(flavour, nats_server, name):
 
             msg = await work.next()
             assert (msg.payload, await msg.ack()) == (b"0", True)
-            with pytest.raises(RequestTimeout, match="none came"):
+            with pytest.raises(RequestTimeout, match="got none"):
                 await work.next(timeout=0.05)
 
     flavour.play(story)

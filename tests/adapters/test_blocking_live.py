@@ -115,7 +115,7 @@ def test_next_is_one_message_or_a_timeout(nats_server, name):
         msg = work.next()
 
         assert (msg.payload, msg.ack()) == (b"0", True)
-        with pytest.raises(RequestTimeout, match="none came"):
+        with pytest.raises(RequestTimeout, match="got none"):
             work.next(timeout=0.05)
 
 

@@ -115,7 +115,7 @@ def test_the_file_is_what_went_over_the_wire_and_is_replayed_and_judged(
     }
     assert main(["replay", str(path)]) == 0
     assert main(["lint", str(path)]) == 0
-    assert "nothing found" in capsys.readouterr().out
+    assert "found nothing" in capsys.readouterr().out
 
 
 def busy(name):

@@ -158,7 +158,7 @@ def test_not_waiting_ends_soon_although_the_server_says_nothing_at_a_full_ack_wi
         EndReason.DEADLINE,
     )
     assert monotonic() - began < AT_ONCE + 2.0
-    with pytest.raises(RequestTimeout, match=r"within 2.2 s, none came \(DEADLINE\)"), within(5.0):
+    with pytest.raises(RequestTimeout, match=r"within 2.2 s, got none \(DEADLINE\)"), within(5.0):
         orders.consumer.next(mode=FetchMode.NO_WAIT)
 
 
@@ -168,11 +168,11 @@ def test_one_message_is_waited_for_nearly_as_long_as_asked_and_the_error_says_ho
     orders = work()
     began = monotonic()
     with (
-        pytest.raises(RequestTimeout, match=r"within 0.45 s, none came \((EXPIRED|DEADLINE)\)"),
+        pytest.raises(RequestTimeout, match=r"within 0.45 s, got none \((EXPIRED|DEADLINE)\)"),
         within(5.0),
     ):
         orders.consumer.next(timeout=0.5)
 
     assert monotonic() - began >= 0.45
-    with pytest.raises(RequestTimeout, match=r"at once, none came \(NO_MESSAGES\)"), within(5.0):
+    with pytest.raises(RequestTimeout, match=r"at once, got none \(NO_MESSAGES\)"), within(5.0):
         orders.consumer.next(mode=FetchMode.NO_WAIT)

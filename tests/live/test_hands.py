@@ -102,7 +102,7 @@ def test_what_waits_too_long_is_told_and_less_is_asked_for(work, books, nc):
         notice = kept.until(PullNotice.AGEING)
 
         assert 1 <= notice.detail <= 8
-        assert messages.feed._budget.messages.limit == 4
+        assert messages.feed.engine.credit.messages.limit == 4
 
 
 # ------------------------------------------------------------------ policies and strictness
@@ -234,7 +234,7 @@ def test_a_pull_by_ack_that_can_not_be_read_is_refused_like_any_other(work, nc, 
     orders.publish(1)
     with within(10.0), orders.consumer.ack_next() as messages:
         message = next(messages)
-        messages.feed._template = type(
+        messages.feed.engine._template = type(
             "Broken", (), {"body": lambda *_: b'{"batch":', "idle_heartbeat": 0.0}
         )()
         messages.put(message)
