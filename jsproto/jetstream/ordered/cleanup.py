@@ -18,18 +18,18 @@ answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from jsproto.core.conversation.conversation import Call, Port
 from jsproto.core.conversation.procedure import Script, Sleep, Steps
-from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
+from jsproto.core.state import PLAIN, Codecs
 from jsproto.errors.tree import ConnectionClosed, JsprotoError, PermissionViolation
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.envelope import answer
 from jsproto.jetstream.api.errors import NotFound, RequestContext
 from jsproto.jetstream.api.requests.manage import delete_consumer
 from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.jetstream.delivery.api_question import ApiQuestion
 from jsproto.wire.frames import PAYLOAD, Delivery
 
 ATTEMPTS: Final = 4
@@ -70,33 +70,29 @@ def gone(frame: Delivery, *, absent: bool) -> bool:
         return False
 
 
-class ConsumerCleanup(Snapshottable):
-    """Names to be deleted. Each was asked for; the first is asked for again until it is answered.
+class ConsumerCleanup(ApiQuestion[bool]):
+    """Names to be deleted. The question is the deletion of the first name. Each name
+    was asked for once; the first is asked for again until it is answered.
 
     Attributes:
         names: those that are not known to be gone, oldest first.
         given_up: those that could not be deleted.
     """
 
-    __slots__ = ("_api", "_asked", "_script", "_stream", "_timeout", "given_up", "names")
+    __slots__ = ("_api", "_asked", "_stream", "_timeout", "given_up", "names")
 
     STATE: ClassVar[Codecs] = {"_asked": PLAIN, "given_up": PLAIN, "names": PLAIN}
 
     def __init__(self, api: ApiSubjects, stream: str, timeout: float) -> None:
+        super().__init__()
         self._api = api
         self._stream = stream
         self._timeout = timeout
-        self._script: Script[bool] | None = None
         # The name behind each call on this link whose answer has not come, and whether "not found"
         # proves that it is gone.
         self._asked: dict[int, tuple[str, bool]] = {}
         self.names: list[str] = []
         self.given_up: list[str] = []
-
-    @property
-    def deadline(self) -> float | None:
-        """When `ticked` can change something."""
-        return None if self._script is None else self._script.deadline
 
     # ------------------------------------------------------------------ facts
 
@@ -113,8 +109,7 @@ class ConsumerCleanup(Snapshottable):
         so none is over at once.
         """
         if self._script is None and self.names and port.up:
-            self._script = self._removal()
-            self._script.opened(port, now)
+            self._ask(port, now)
         if self._script is not None and self._script.token:
             self._asked[self._script.token] = (self.names[0], True)
 
@@ -136,9 +131,7 @@ class ConsumerCleanup(Snapshottable):
 
     def ticked(self, port: Port, now: float) -> None:
         """Time has passed."""
-        if self._script is not None:
-            self._script.ticked(port, now)
-            self._judge()
+        super().ticked(port, now)
         self.go_on(port, now)
 
     def link_down(self) -> None:
@@ -156,9 +149,7 @@ class ConsumerCleanup(Snapshottable):
 
     def refused(self, port: Port, subject: str, error: JsprotoError, now: float) -> None:
         """The server does not let a deletion through."""
-        if self._script is not None:
-            self._script.refused(port, subject, error, now)
-            self._judge()
+        super().refused(port, subject, error, now)
         self.go_on(port, now)
 
     def flush(self, port: Port) -> None:
@@ -183,35 +174,17 @@ class ConsumerCleanup(Snapshottable):
         token = port.call(Call(self._api.consumer_delete(self._stream, name)))
         self._asked[token] = (name, False)
 
-    def _removal(self) -> Script[bool]:
+    def _asking(self) -> Script[bool]:
         name = self.names[0]
         return Script(lambda: removal(self._api, self._stream, name, self._timeout))
 
-    def _judge(self) -> None:
-        script = self._script
-        if script is not None and script.done:
-            name = self.names[0]
-            if not script.result:
-                self.given_up.append(name)
-            self._script = None
-            self._forget(name)
+    def _judged(self, outcome: Script[bool]) -> None:
+        name = self.names[0]
+        if not outcome.result:
+            self.given_up.append(name)
+        self._forget(name)
 
     def _forget(self, name: str) -> None:
         """A name is done with, and so are the calls about it."""
         self.names.remove(name)
         self._asked = {token: about for token, about in self._asked.items() if about[0] != name}
-
-    def snapshot(self) -> Snapshot:
-        """The names, and how far the first deletion is."""
-        return {
-            **super().snapshot(),
-            "script": None if self._script is None else self._script.snapshot(),
-        }
-
-    def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
-        super().restore(data)
-        self._script = None
-        if data["script"] is not None:
-            self._script = self._removal()
-            self._script.restore(cast("Mapping[str, object]", data["script"]))
