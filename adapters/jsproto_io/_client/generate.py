@@ -40,8 +40,8 @@ _HANDLES: Final = (
 )
 _MODULES: Final = tuple(sys.modules[each.__module__] for each in _HANDLES)
 _NAMES: Final = tuple(each.__name__ for each in _HANDLES)
-#: The longest line; the formatter has the same.
-_WIDTH: Final = 10 * 10
+#: The longest line that the formatter leaves as it is, with its line break.
+_LONGEST: Final = 101
 
 #: What a description returned by the facade wants: the verb, and the type of what the verb gives.
 _WANTS: Final = {
@@ -259,7 +259,7 @@ def _places() -> Iterable[tuple[str, str]]:
 def _import(module: str, names: list[str]) -> str:
     names.sort(key=lambda name: (0 if name.isupper() else 1 if name[0].isupper() else 2, name))
     line = f"from {module} import {', '.join(names)}\n"
-    if len(line) <= _WIDTH + 1:
+    if len(line) <= _LONGEST:
         return line
     return f"from {module} import (\n" + "".join(f"    {name},\n" for name in names) + ")\n"
 
