@@ -108,7 +108,7 @@ class StreamInlet:
             client._pump()
 
     def unsent(self, count: int) -> None:
-        """So many bytes are still to leave."""
+        """The kernel has not yet taken ``count`` bytes."""
         self._client._connection.transport_unsent(count, self._client._now())
 
     def room(self, count: int) -> None:
@@ -290,7 +290,7 @@ class AsyncBase(Base):
 
     @abstractmethod
     async def _places(self, host: str, port: int, patience: float) -> Sequence[AddrInfo]:
-        """The addresses of a name, which are waited for at most so many seconds."""
+        """The addresses of a name. The client waits for them at most ``patience`` seconds."""
 
     @abstractmethod
     def _probe(self, server: Server, options: ConnectOptions) -> Self:

@@ -116,7 +116,7 @@ class AsyncClient(AsyncBase):
         Args:
             subject: may hold wildcards.
             queue: share the messages with the other members of this queue group.
-            limit: end after so many messages; 0 for none.
+            limit: end after this number of messages; 0 for no limit.
             max_messages: most messages that may wait here; ``max_bytes`` most bytes.
             max_bytes: see ``max_messages``.
             policy: what happens to messages that do not fit.
@@ -146,7 +146,7 @@ class AsyncClient(AsyncBase):
         """Ask on a subject and wait at most ``timeout`` seconds for one answer.
 
         Raises:
-            NoResponders: nobody listens there.
+            NoResponders: no client subscribes to the subject.
             RequestTimeout: no answer in time.
             ConnectionLost: the link was lost meanwhile.
         """
@@ -176,16 +176,16 @@ class AsyncClient(AsyncBase):
             subject: what is asked.
             payload: the question.
             headers: its headers.
-            count: end after so many answers; 0 for no such end.
-            stall: end when no further answer comes for so many seconds.
+            count: end after this number of answers; 0 for no such end.
+            stall: end when no further answer comes for this number of seconds.
             sentinel: end with the answer of which this is true, as `jsproto.empty_payload`; it is
                 not handed out.
             timeout: seconds for all of it.
 
         Raises:
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent. What the feed raises:
-                `NoResponders` if nobody listens there, `RequestTimeout` if nobody answers,
-                `Disconnected` if the link is lost meanwhile.
+                `NoResponders` if no client subscribes to the subject, `RequestTimeout` if no
+                answer comes, `ConnectionLost` if the link is lost meanwhile.
         """
         return self._core(
             RequestMany(
@@ -248,8 +248,7 @@ class AsyncClient(AsyncBase):
         Args:
             domain: name of another domain.
             prefix: the whole API prefix instead, for an imported API.
-            timeout: seconds that a request waits unless it says otherwise; 5 if nobody says
-                anything.
+            timeout: default seconds of a request; 5 if it is not given.
         """
         return _async_client.AsyncJetStream(self, self._js(domain, prefix, timeout))
 

@@ -52,8 +52,8 @@ class AsyncCoreMessage(CoreMessage):
             headers: its headers.
 
         Raises:
-            InvalidSubject: the message has no reply subject, so nobody waits for an answer; or it
-                has one that nobody can publish to.
+            InvalidSubject: the message has no reply subject, so its sender waits for no answer; or
+                no client can publish to its reply subject.
             InvalidHeader, PayloadTooLarge: nothing was sent.
             ConversationClosed: the connection is closed.
         """

@@ -68,7 +68,7 @@ def run_dry(feed: Conversation[T]) -> JsprotoError:
 
 
 def no_result(conversation: Conversation[T]) -> JsprotoError:
-    """The error for whoever wants the one result of a conversation that ended without."""
+    """The error for a caller who wants the one result of a conversation that ended without it."""
     return conversation.too_late(
         f"expected a result of {type(conversation).__name__}, it ended without"
     )

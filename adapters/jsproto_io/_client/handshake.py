@@ -33,7 +33,7 @@ def answer_of(order: Authenticate, given: object) -> Auth:
         return given
     seen = type(given).__name__
     if isinstance(given, Coroutine):
-        given.close()  # nobody here can wait for it
+        given.close()  # a blocking client cannot await it
     raise InvalidCredentials(f"expected an Auth as credentials for {order.server}, got {seen}")
 
 

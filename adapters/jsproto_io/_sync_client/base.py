@@ -297,7 +297,7 @@ class SyncBase(Base):
 
     @abstractmethod
     def _places(self, host: str, port: int, patience: float) -> Sequence[AddrInfo]:
-        """The addresses of a name, which are waited for at most so many seconds."""
+        """The addresses of a name. The caller waits for them at most ``patience`` seconds."""
 
     @abstractmethod
     def _probe(self, server: Server, options: ConnectOptions) -> Self:

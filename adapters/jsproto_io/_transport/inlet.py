@@ -1,4 +1,4 @@
-"""What a byte stream tells the client that it belongs to."""
+"""The events that a byte stream reports to its client."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Inlet(Protocol):
         """These bytes came."""
 
     def unsent(self, count: int) -> None:
-        """So many bytes are still to leave."""
+        """The kernel has not yet taken ``count`` bytes."""
 
     def room(self, count: int) -> None:
-        """The same, and nothing else will tell the client soon: it looks what it can send now."""
+        """The kernel has taken bytes: ``count`` are left. The client sends what fits now."""
 
     def lost(self, error: Exception | None) -> None:
         """The stream is gone, or could not be opened; ``None`` for an end of stream."""

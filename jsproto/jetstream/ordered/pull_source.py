@@ -1,9 +1,10 @@
 """The pulls of an ordered consumer: it asks the present incarnation for messages.
 
-The arithmetic is that of every machine that pulls: `PullEngine`. After `begin` the
-source can ask an incarnation. After `void` nothing counts that the incarnation still owes. Messages stay counted until the user takes
-them, whichever incarnation delivered them. So what is buffered and what is asked for never exceed
-the bound together, and after a reset the reader asks only for what there is room for.
+`PullEngine` does the arithmetic, as for every machine that pulls. After `begin` the source can
+send pulls to a consumer on the server. After `void` the source ignores what that consumer still
+owes. Messages count until the user takes them, whichever consumer delivered them. So buffered and
+requested messages together never exceed the bound, and after a reset the reader requests only what
+it has room for.
 
 What a status means for the order is for the `OrderedConsumer` to decide.
 """

@@ -190,7 +190,7 @@ class PullEngine(Snapshottable):
         return min(moments, default=None)
 
     def _release(self, messages: int, size: int) -> None:
-        """So many messages and bytes that were asked for will never come."""
+        """The server will never send these messages and bytes, which a pull asked for."""
         self.credit.settled(messages, size)
         if not self.ledger.open:
             self._idle()
